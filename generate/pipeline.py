@@ -39,9 +39,9 @@ from .tables.rows.conditional import require_condition
 
 MOST_IMAGES: Final = 60_000
 MOST_ROWS: Final = 1_000_000
-"""Made if it is not said how many are wanted; fewer if the release was made from fewer."""
+"""How many records are made by default; fewer if the release was made from fewer."""
 OPTIONS: Final = {"count": "--records", "learning_rate": "--lr"}
-"""How a command spells arguments whose options are not named after them."""
+"""Command-line options whose names differ from those of the arguments."""
 
 
 def generate(
@@ -81,8 +81,8 @@ def generate(
             either `ComposedSettings`, which names generator and objective.
         points: for images: if given, points for kernel regression are written in place of records.
         module: for "perceptual" features: the file that they were made with.
-        where: for a table: a condition that all rows are to fulfil; none if empty.
-        safe_csv: for a table: whether `table.csv` is to hold nothing that a spreadsheet would
+        where: for a table: a condition that all rows fulfil; empty for none.
+        safe_csv: for a table: whether to keep out of `table.csv` whatever a spreadsheet would
             compute.
         device: "auto", "cpu" or "cuda".
 
@@ -92,8 +92,8 @@ def generate(
     Raises:
         ReleaseError: the file is no release, or its signer is not trusted.
         ModuleError: the module is missing, is another one, or failed.
-        GeneratorError: something was asked for that this kind of release does not have, or the
-            training diverged.
+        GeneratorError: this kind of release does not offer what was asked for, or the training
+            diverged.
         DeviceError: there is no such device here.
         OutputError: the folder cannot be written.
     """
@@ -152,7 +152,7 @@ def _require_fitting(
     *,
     safe_csv: bool,
 ) -> None:
-    """Refuse what was asked for if releases of such records do not have it."""
+    """Refuse arguments that do not apply to this kind of release."""
     schema = opened.release.schema
     require_csv(safe_csv, is_table=isinstance(schema, TableSchema))
     if not isinstance(schema, TableSchema):
@@ -167,35 +167,35 @@ def _require_fitting(
 
 
 def default_settings(opened: OpenedRelease) -> TrainingSettings:
-    """How to train on a release if nobody says: `TableSettings` if it is of a table."""
+    """The default training settings for a release: `TableSettings` if it is of a table."""
     return chosen_settings(opened, None, {})
 
 
 def chosen_settings(
     opened: OpenedRelease, recipe: Recipe | None, given: Mapping[str, Any]
 ) -> TrainingSettings:
-    """How to train on a release by what was said.
+    """Combine a recipe and single choices into the settings for a release.
 
     Args:
         opened: the release.
-        recipe: a bundle of choices; None if there is none.
-        given: single ones, by their names in `ComposedSettings`; they go before the recipe's.
+        recipe: a bundle of choices, or None.
+        given: single choices, by their names in `ComposedSettings`; they override the recipe's.
 
     Raises:
-        GeneratorError: what was said does not go together, or not with the release.
+        GeneratorError: the choices do not fit each other, or do not fit the release.
     """
     usual = _usual(opened)
     return composed(opened.release, usual, recipe, given) or replace(usual, **given)
 
 
 def require_nothing_to_train(wanted: Mapping[str, object]) -> None:
-    """Refuse what is of no use for a distilled set.
+    """Refuse arguments that have no meaning for a distilled set, which needs no training.
 
     Args:
-        wanted: name of an argument to what was given for it; None if nothing was.
+        wanted: maps each argument's name to the value given for it; None if it was not given.
 
     Raises:
-        GeneratorError: something was.
+        GeneratorError: one of them was given.
     """
     for name, value in wanted.items():
         if value is not None:
@@ -212,7 +212,7 @@ def _opened(release: AnyOpened | Location) -> AnyOpened:
 
 
 def _checked(settings: TrainingSettings | None, opened: OpenedRelease) -> TrainingSettings:
-    """The settings, if they are of the kind that the release takes."""
+    """Return the settings, or refuse those meant for the other kind of release."""
     if settings is None:
         return default_settings(opened)
     if isinstance(settings, ComposedSettings):
@@ -229,6 +229,6 @@ def _checked(settings: TrainingSettings | None, opened: OpenedRelease) -> Traini
 
 
 def _usual(opened: OpenedRelease) -> TrainingSettings:
-    """How dpntk's own generator of such records is trained."""
+    """The default settings of dpntk's own generator for this kind of records."""
     is_table = isinstance(opened.release.schema, TableSchema)
     return TableSettings() if is_table else usual_settings(opened.release)

@@ -1,4 +1,4 @@
-"""Synthetic records, and the generators that make more of them: of images and of tables alike."""
+"""Synthetic records and the generators that make more of them, for images and tables alike."""
 
 from __future__ import annotations
 
@@ -30,22 +30,22 @@ from .tables.export import KIND, SavedTableGenerator, understand_table_generator
 from .tables.rows.dataframe import to_dataframe
 
 SavedGenerator = SavedImageGenerator | SavedTableGenerator
-"""A trained generator with all that sampling needs, of whatever kind."""
+"""A trained generator of either kind, with everything that sampling needs."""
 
 
 @dataclass(frozen=True, eq=False)
 class Synthetic:
-    """A folder of synthetic records that has been written; it can be used as its path.
+    """A folder of synthetic records on disk; it can be passed wherever a path is expected.
 
     Attributes:
         path: the folder.
-        generator: what its records were sampled from; None for a distilled set, which has none.
-        losses: the mean loss over every few steps of the training; empty if nothing was trained.
+        generator: what the records were sampled from; None for a distilled set, which has none.
+        losses: the training loss, averaged over every few steps; empty if nothing was trained.
         noise_floor: what the release's noise alone adds to the loss, in expectation; None if
             nothing was trained.
         repaired: for a table with constraints, the share of its rows that broke one and were
             repaired; None otherwise.
-        seed: the seed that its records were drawn with; None if none were drawn.
+        seed: the seed of the draw; None if no records were drawn.
         schema: the schema of a table; None for images.
     """
 
@@ -61,14 +61,14 @@ class Synthetic:
         return str(self.path)
 
     def records(self) -> Any:  # noqa: ANN401 - of two kinds
-        """Read what is in the folder.
+        """Read the records in the folder.
 
         Returns:
-            For a table, a DataFrame with the declared types. For images, a pair of arrays: uint8
-            (n, side, side), or (n, side, side, 3) in colour, and their labels, int64 (n,).
+            For a table, a DataFrame with the declared types. For images, a pair of arrays: images,
+            uint8 (n, side, side), or (n, side, side, 3) in colour, and labels, int64 (n,).
 
         Raises:
-            GeneratorError: the folder is not there any more, or pandas is not installed.
+            GeneratorError: the folder no longer exists, or pandas is not installed.
         """
         if self.schema is None:
             return read_images(self.path)
@@ -81,13 +81,13 @@ class Synthetic:
             The archive.
 
         Raises:
-            GeneratorError: the records are of a table, or not there any more.
+            GeneratorError: the records are of a table, or no longer exist.
             OutputError: the archive cannot be written.
         """
         require_pictures(True, is_table=self.schema is not None)
         archive, beside = self.path / PICTURES, self.path / IMAGES
         content = pictures(*read_named_images(self.path))
-        mode = stat.S_IMODE(beside.stat().st_mode)  # whoever may read the ones may read the others
+        mode = stat.S_IMODE(beside.stat().st_mode)  # the pictures get the permissions of the images
         write_atomically(archive, content, mode=mode)
         return archive
 
@@ -96,14 +96,14 @@ class Synthetic:
 
         Args:
             count: how many.
-            seed: the same one gives the same records again; if None, each call gives new ones.
-            where: for a table: a condition that all rows are to fulfil, such as "age >= 50".
+            seed: the same seed gives the same records; if None, each call gives new ones.
+            where: for a table: a condition that all rows fulfil, such as "age >= 50".
 
         Returns:
-            The same as `records`.
+            The same types as `records`.
 
         Raises:
-            GeneratorError: there is no generator, or the numbers make no sense.
+            GeneratorError: there is no generator, or an argument is out of range.
         """
         if self.generator is None:
             raise GeneratorError(f"{self.path}: of a distilled set, which has no generator")
@@ -114,16 +114,16 @@ class Synthetic:
 
 
 def load_generator(path: Location) -> SavedGenerator:
-    """Read a generator that was trained earlier, of images or of a table.
+    """Read a saved generator of images or of a table.
 
     Args:
-        path: its file, or the folder of synthetic records that holds it.
+        path: its file, or the folder of synthetic records that contains it.
 
     Returns:
         The generator: `sample` draws records in memory, `sample_to` writes them.
 
     Raises:
-        GeneratorError: there is none, or it is damaged.
+        GeneratorError: there is no generator there, or it is damaged.
     """
     path = path_from("generator", path, refusal=GeneratorError)
     return generator_file.read(path / GENERATOR if path.is_dir() else path, _understand)
@@ -146,24 +146,24 @@ def sample_to(
     where: str = "",
     safe_csv: bool = False,
 ) -> Synthetic:
-    """Draw records from a generator and write the folder of results.
+    """Draw records from a generator and write them to a folder.
 
     Args:
         folder: where to write; an earlier result there is replaced.
-        generator: what `load_generator` has read.
+        generator: as returned by `load_generator`.
         count: how many records.
-        seed: the same one gives the same records again; if None, a new one is drawn. The provenance
-            says which.
-        where: for a table: a condition that all rows are to fulfil; none if empty.
-        safe_csv: for a table: whether `table.csv` is to hold nothing that a spreadsheet would
+        seed: the same seed gives the same records; if None, a new one is drawn. The provenance
+            records it.
+        where: for a table: a condition that all rows fulfil; empty for none.
+        safe_csv: for a table: whether to keep out of `table.csv` whatever a spreadsheet would
             compute.
 
     Returns:
         The folder, with its `records`.
 
     Raises:
-        GeneratorError: the numbers make no sense, no CSV is written, or too few rows fulfil the
-            condition.
+        GeneratorError: an argument is out of range or does not apply to the generator, or too few
+            rows fulfil the condition.
         OutputError: the folder cannot be written.
     """
     folder = path_from("folder", folder, refusal=OutputError)
@@ -190,18 +190,18 @@ def sample_to(
 
 
 def points_to(folder: Location, generator: SavedGenerator, settings: PointSettings) -> Synthetic:
-    """Find the points that stand for a generator's images and write the folder of results.
+    """Find inducing points that stand for a generator's images, and write them to a folder.
 
     Args:
         folder: where to write; an earlier result there is replaced.
-        generator: what `load_generator` has read; of images.
+        generator: of images, as returned by `load_generator`.
         settings: how many points, and how they are found.
 
     Returns:
         The folder; its `records` are the points as images.
 
     Raises:
-        GeneratorError: there can be no such points.
+        GeneratorError: the generator is of a table, or the settings do not fit its classes.
         OutputError: the folder cannot be written.
     """
     folder = path_from("folder", folder, refusal=OutputError)
@@ -218,10 +218,10 @@ def points_to(folder: Location, generator: SavedGenerator, settings: PointSettin
 
 
 def require_points(settings: PointSettings, classes: int) -> None:
-    """Refuse early what there can be no points for.
+    """Check the settings of points before any work is done.
 
     Raises:
-        GeneratorError: it is no settings of points, or there can be no such points.
+        GeneratorError: these are no `PointSettings`, or they do not fit the number of classes.
     """
     if not isinstance(settings, PointSettings):
         raise GeneratorError(f"points: PointSettings are wanted, not {type(settings).__name__}")
@@ -229,10 +229,10 @@ def require_points(settings: PointSettings, classes: int) -> None:
 
 
 def require_csv(safe_csv: bool, *, is_table: bool) -> None:
-    """Refuse to make safe what is not written.
+    """Refuse a safe CSV file of images, of which no CSV is written.
 
     Raises:
-        GeneratorError: a safe CSV file of images is wanted.
+        GeneratorError: one is wanted.
     """
     if safe_csv and not is_table:
         safely = argument("safe_csv")
@@ -240,10 +240,10 @@ def require_csv(safe_csv: bool, *, is_table: bool) -> None:
 
 
 def require_pictures(wanted: bool, *, is_table: bool) -> None:
-    """Refuse pictures of rows.
+    """Refuse to make pictures of a table's rows.
 
     Raises:
-        GeneratorError: some are wanted.
+        GeneratorError: pictures are wanted.
     """
     if wanted and is_table:
         said = argument("pictures")
@@ -251,14 +251,14 @@ def require_pictures(wanted: bool, *, is_table: bool) -> None:
 
 
 def require_no_condition(where: str, *, distilled: bool = False) -> None:
-    """Refuse a condition on what has no columns.
+    """Refuse a condition on images, which have no columns, or on a distilled set.
 
     Args:
         where: the condition.
-        distilled: whether it is a distilled set that is asked for, and not images.
+        distilled: whether the records are a distilled set rather than images.
 
     Raises:
-        GeneratorError: there is one.
+        GeneratorError: the condition is not empty.
     """
     if where:
         why = (
@@ -270,7 +270,7 @@ def require_no_condition(where: str, *, distilled: bool = False) -> None:
 
 
 def no_points_of_tables() -> GeneratorError:
-    """What to say to somebody who wants points of a table."""
+    """The error for points of a table."""
     return GeneratorError(
         f"{argument('points')}: the release is of a table, and they are found for images; "
         "'dpntk distill' finds some in a table's rows"

@@ -1,4 +1,4 @@
-"""Stage three with parts that were chosen: a generator and an objective, by their names."""
+"""Stage three with a generator and an objective chosen by name."""
 
 from __future__ import annotations
 
@@ -39,10 +39,10 @@ def train_composed(
     module: Path | None = None,
     device: str = AUTO,
 ) -> Training[ImageGenerator]:
-    """Train the generator that was chosen, by the distance that was chosen.
+    """Train the chosen generator with the chosen objective.
 
-    With "cnn" and "mmd" this is Algorithm 1 of Yang et al., arXiv 2303.01687: at every step a fresh
-    batch, as many of each class, and the gradient of equation 6.
+    With "cnn" and "mmd" this is Algorithm 1 of Yang et al., arXiv 2303.01687: each step takes a
+    fresh batch, with equally many records of each class, and the gradient of equation 6.
 
     Guarantee:
         Post-processing: reads the release alone, so the result is as private as the release.
@@ -50,14 +50,14 @@ def train_composed(
 
     Args:
         release: an opened release of images.
-        settings: which parts, and how.
+        settings: the parts, and how to train.
         module: of "perceptual" features: the file that they were made with.
         device: "auto", "cpu" or "cuda".
 
     Raises:
         ModuleError: the module is missing, is another one, or failed.
-        GeneratorError: the training diverged, the release is of a table, or of features that the
-            objective is not for.
+        GeneratorError: the training diverged, the release is of a table, or the objective does not
+            support its features.
         DeviceError: there is no such device here.
     """
     if not isinstance(release.schema, ImageSchema):
@@ -65,7 +65,7 @@ def train_composed(
     schema = release.schema
     distance_to = _DISTANCES[settings.objective]
     if settings.generator == TEMPLATES:
-        if settings.objective not in (WHITENED, RUNNING):  # in whose units the prior is
+        if settings.objective not in (WHITENED, RUNNING):  # the prior is in their units
             distance_to = partial(distance_to, scale=float(len(schema.classes)))
         return train(release, settings, module=module, device=device, distance_to=distance_to)
     place = choose_device(device)

@@ -1,4 +1,4 @@
-"""Waves that images are made of: the discrete cosine transform."""
+"""The discrete cosine transform of images."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
-"""How images of every class are deformed: turns, stretches, shears, shifts and smooth bends.
+"""Deformations shared by all classes: turns, stretches, shears, shifts and smooth bends.
 
-That things of one kind lean, grow, shift and bend is known before any record is, and a mean
-embedding with noise says too little of a class to find it out from nothing. So all classes share
-deformations whose form is given. How large each of them is, is learnt from the release: pictures of
-clothes, which hardly lean, leave a sixth of what they begin with, and handwriting a third or more.
+Objects of one kind lean, grow, shift and bend. This is known before any record is seen, and a noisy
+mean embedding says too little about a class to learn it from nothing. So all classes share
+deformations of a given form, whose sizes are learnt from the release: they shrink to a sixth for
+pictures of clothes, which hardly lean, and to a third or more for handwriting.
 docs/design/image-generator.md has the figures.
 """
 
@@ -21,23 +21,23 @@ _TURN: Final = 0.1
 _STRETCH: Final = 0.07
 _SHIFT: Final = 0.035
 _BEND: Final = 0.035
-"""Standard deviations at the start: of an angle in radians, of lengths relative to themselves, of
-shifts and of single control points in half image widths."""
+"""Initial standard deviations: of an angle in radians, of relative changes of length, and of shifts
+and single control points in half image widths."""
 
 
 class DeformedGenerator(nn.Module):
-    """A generator whose images are deformed, each by chance, in ways that all classes share.
+    """A generator whose images are deformed at random, in ways that all classes share.
 
     Args:
-        generator: what is deformed.
-        size: what the deformations at the start are multiplied by.
-        learnt: whether their sizes are learnt; if not, they stay what they are.
+        generator: makes the images that are deformed.
+        size: factor on the initial deformations.
+        learnt: whether the sizes are learnt; otherwise they stay fixed.
 
     Attributes:
-        generator: as it is without.
+        generator: the generator without deformations.
         sizes: logarithm of the size of each of nine kinds of deformation: a turn, an enlargement, a
             stretch along either axis, a shear along either, a shift along either, and bends.
-        spec: of the generator that `whole` gives.
+        spec: of the generator that `whole` returns.
     """
 
     forms: Tensor
@@ -73,12 +73,12 @@ class DeformedGenerator(nn.Module):
         return self.generator.with_flows(code, classes, flows)
 
     def whole(self) -> ConditionalGenerator:
-        """The same as a generator of its own, to which deformations are flows like others."""
+        """Convert to a plain generator that holds the deformations as further flows."""
         return self.generator.with_further_flows(self.shared().detach())
 
 
 def _even_deformations() -> Tensor:
-    """Those that are alike everywhere, as flows of the size that they begin with, (8, 2, g, g)."""
+    """The affine deformations, as flows of their initial size, (8, 2, g, g)."""
     along = torch.linspace(-1, 1, FLOW_GRID)
     y, x = torch.meshgrid(along, along, indexing="ij")
     none, one = torch.zeros_like(x), torch.ones_like(x)

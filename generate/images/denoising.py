@@ -1,4 +1,4 @@
-"""What of noisy images is noise, if they vary about a mean in a known way."""
+"""Separate noise from images whose covariance is known."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ from numpy.typing import NDArray
 Floats = NDArray[np.float64]
 _STEPS: Final = 100
 _CLOSE: Final = 1e-5
-"""So much is left of an image when it is done, relative to the image."""
+"""Relative residual at which the iteration stops."""
 
 
 def noise_in(images: Floats, variance: float, covary: Callable[[Floats], Floats]) -> Floats:
-    """The expectation of the noise in images y = x + n: v (K + v)^-1 y.
+    """The posterior mean of the noise in images y = x + n: v (K + v)^-1 y.
 
-    By conjugate gradients on (1 + K / v) r = y (Hestenes and Stiefel 1952, "Methods of Conjugate
-    Gradients for Solving Linear Systems"), which begin at r = 0. Few steps are enough if there is
-    much noise; and if there is little, all that they have not yet found is little as well.
+    Solves (1 + K / v) r = y by conjugate gradients from r = 0 (Hestenes and Stiefel 1952, "Methods
+    of Conjugate Gradients for Solving Linear Systems"). With much noise, few steps are enough; with
+    little noise, what they miss is small as well.
 
     Args:
         images: y, float64 (k, p).
-        variance: v, of the noise on each of their values, above 0.
-        covary: images to K times each of them, K being the covariance of x.
+        variance: v, the variance of the noise on each value, above 0.
+        covary: multiplies images by K, the covariance of x.
     """
     noise, left = np.zeros_like(images), images.copy()
     towards = left.copy()
@@ -48,6 +48,6 @@ def _squares(images: Floats) -> Floats:
 
 
 def _over(one: Floats, other: Floats) -> Floats:
-    """A quotient, or 0 where there is nothing left to divide."""
+    """A quotient, or 0 where the divisor is not positive."""
     quotient: Floats = np.divide(one, other, out=np.zeros_like(one), where=other > 0)
     return quotient

@@ -1,4 +1,4 @@
-"""What training of images makes small."""
+"""The objective of training on images."""
 
 from __future__ import annotations
 
@@ -8,13 +8,14 @@ from torch import Tensor
 
 
 class ImageDistance(Protocol):
-    """How far generated images are from a release."""
+    """A distance between generated images and a release."""
 
     noise_variance: Tensor
-    """Of an entry of each class's mean feature, (c,)."""
+    """Variance of the noise on an entry of each class's mean feature, (c,)."""
     in_pairs: bool
-    """Whether the second half of a class's records may be made of the first half's codes times -1.
-    What is linear in a code then cancels in their mean, and a batch tells more of it."""
+    """Whether codes may be antithetic: the second half of a class's records then has the first
+    half's codes times -1. Whatever is linear in a code cancels in their mean, so a batch estimates
+    the mean better."""
 
     @property
     def noise_floor(self) -> float:
@@ -22,7 +23,7 @@ class ImageDistance(Protocol):
         ...
 
     def look_at(self, records: Tensor) -> None:
-        """Choose directions and weights by generated records, if there is something to choose."""
+        """Choose directions and weights from generated records, if the distance has any."""
         ...
 
     def __call__(self, records: Tensor) -> Tensor:

@@ -1,4 +1,4 @@
-"""Writing images and their generator, and reading the generator back."""
+"""Write images and their generator, and read the generator back."""
 
 from __future__ import annotations
 
@@ -26,21 +26,21 @@ from .inducing_points import InducingPoints
 from .sampling import sample
 
 PREVIEW_CLASSES: Final = 20
-"""So many classes, the first ones, are in `preview.png`, at most."""
+"""`preview.png` shows at most this many classes, the first ones."""
 _PREVIEW_COLUMNS: Final = 12
 _PREVIEW_SIDE: Final = 56
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class SavedImageGenerator(RedactedRepr):
-    """A trained generator of images, what sampling needs beside it, and where it is from.
+    """A trained generator of images, what else sampling needs, and its origin.
 
     Attributes:
         generator: in evaluation mode.
         classes: name of each class.
         class_weights: released share of each class, float64 (c,).
         origin: the release's id, digest, epsilon and the rest, and how the generator was trained.
-        preparation: what was done to the real images.
+        preparation: how the real images were prepared.
     """
 
     generator: ImageGenerator
@@ -56,19 +56,19 @@ class SavedImageGenerator(RedactedRepr):
 
         Args:
             count: how many.
-            seed: the same one gives the same images again; if None, each call gives new ones.
+            seed: the same seed gives the same images; if None, each call gives new ones.
 
         Returns:
             Images, uint8 (count, side, side[, 3]), and labels, int64 (count,).
 
         Raises:
-            GeneratorError: the numbers make no sense.
+            GeneratorError: a number is out of range.
         """
         count = whole(count, "count", GeneratorError, least=1)
         return self.draw(count, seed_from(seed, GeneratorError))
 
     def draw(self, count: int, seed: int) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
-        """What `sample` gives, of a seed that is known."""
+        """Draw images and labels as `sample` does, with a given seed."""
         images, labels = sample(self.generator, count, self.class_weights, seed)
         return self.preparation.turned_back(images), labels
 
@@ -80,7 +80,7 @@ def write_synthetic(
     labels: NDArray[np.int64],
     sampling: dict[str, Any],
 ) -> None:
-    """Write the folder of results; it appears whole or not at all.
+    """Write the folder of results, which appears whole or not at all.
 
     Args:
         folder: where; an earlier such folder is replaced.
@@ -101,7 +101,7 @@ def write_found_points(folder: Path, saved: SavedImageGenerator, points: Inducin
 
     Args:
         folder: where; an earlier such folder is replaced.
-        saved: the generator that they stand for.
+        saved: the generator that the points stand for.
         points: the points.
 
     Raises:
@@ -118,7 +118,7 @@ def write_found_points(folder: Path, saved: SavedImageGenerator, points: Inducin
 def _with_generator(
     folder: Path, saved: SavedImageGenerator, more: dict[str, Any]
 ) -> Iterator[Path]:
-    """A folder of results with the generator and its origin in it."""
+    """A folder of results that contains the generator and its origin."""
     of_images = images_described(saved.classes, saved.preparation)
     with results(folder, {**saved.origin, **of_images, **more}) as temporary:
         yield temporary
@@ -126,7 +126,7 @@ def _with_generator(
 
 
 def images_described(classes: tuple[str, ...], preparation: Preparation) -> dict[str, Any]:
-    """What a folder's provenance says of its images, as plain JSON."""
+    """What a folder's provenance says about its images, as plain JSON."""
     prepared = preparation.to_json()
     return {"classes": list(classes), **({"preparation": prepared} if prepared else {})}
 
@@ -137,7 +137,7 @@ def write_images(
     """Write `images.npz` and `preview.png` into a folder.
 
     Args:
-        folder: that is there.
+        folder: an existing folder.
         images: uint8 (n, side, side), or in colour (n, side, side, 3).
         labels: int64 (n,).
         classes: the name of each.
@@ -149,10 +149,10 @@ def write_images(
 
 
 def write_points(folder: Path, values: NDArray[np.float32], labels: NDArray[np.int64]) -> None:
-    """Write `points.npz` into a folder: points as they are, for kernel regression.
+    """Write `points.npz` into a folder: the exact points, for kernel regression.
 
     Args:
-        folder: that is there.
+        folder: an existing folder.
         values: float32 (m, D).
         labels: int64 (m,).
     """
@@ -164,7 +164,7 @@ def write_points(folder: Path, values: NDArray[np.float32], labels: NDArray[np.i
 def understand_image_generator(
     description: generator_file.Description, weights: generator_file.Weights
 ) -> SavedImageGenerator:
-    """The generator in a file that `write_synthetic` wrote; for `generator_file.read`."""
+    """Rebuild the generator from a file that `write_synthetic` wrote, for `generator_file.read`."""
     make, count = generator_from(description)
     classes = tuple(map(str, description["classes"]))
     class_weights = generator_file.class_shares(description["class_weights"], count)
@@ -187,7 +187,7 @@ def _serialise(saved: SavedImageGenerator) -> bytes:
 
 
 def _preview(images: NDArray[np.uint8], labels: NDArray[np.int64], classes: int) -> bytes:
-    """A PNG with a row of images for each class (the first `PREVIEW_CLASSES`), enlarged to be seen.
+    """A PNG with a row of enlarged images for each of the first `PREVIEW_CLASSES` classes.
 
     Images of a single class fill several rows.
     """

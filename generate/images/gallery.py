@@ -1,17 +1,17 @@
-"""A generator that is a gallery: images which are trained themselves.
+"""A generator that is a gallery: a set of images that are trained themselves.
 
-A network that knows photographs says thousands of things of an image, and a template that deforms
-can follow few of them. Here every pixel of some thousand images is trained: they are what a
-generator would have drawn, and drawing is to take one of them.
+A network that knows photographs computes thousands of features of an image, and a deformable
+template can match few of them. Here every pixel of some thousand images is trained, and sampling
+picks one of the images.
 
-What everybody knows of photographs is where they begin and how they are written down. An image is a
-sum of waves (a cosine transform) in brightness and two colours, whose coefficients are standard
-normal at the start, times an amplitude: the smaller, the higher the frequency (Field 1987,
-"Relations Between the Statistics of Natural Images and the Response Properties of Cortical Cells"),
-and for colours smaller than for brightness. Steps of one size in the coefficients change an image
-where photographs differ, and hardly by noise of single pixels (as in Olah, Mordvintsev and Schubert
-2017, "Feature Visualization"). An image that is taken may be moved a little, and in colour
-mirrored: it shows the same thing. Grey images may be of letters, or of a body's left side.
+Public knowledge about photographs sets the start and the parameters. An image is a sum of waves (a
+cosine transform) in brightness and two colours. The coefficients start standard normal and are
+multiplied by amplitudes that decrease with the frequency (Field 1987, "Relations Between the
+Statistics of Natural Images and the Response Properties of Cortical Cells"), and are smaller for
+colours than for brightness. Equal steps in the coefficients then change an image where photographs
+differ, and add hardly any pixel noise (as in Olah, Mordvintsev and Schubert 2017, "Feature
+Visualization"). A sampled image may be shifted a little and, in colour, mirrored: it still shows
+the same thing. Grey images are not mirrored, as they may show letters, or the left side of a body.
 """
 
 from __future__ import annotations
@@ -31,39 +31,38 @@ from ...common.schema.image import COLOUR, GREY, ImageSchema
 from .cosine_transform import cosines
 from .networks.spec import require_form
 
-# A file of a gallery holds coefficients: what follows, up to the weights of colours, is part of its
+# A gallery's file holds coefficients, so the constants up to the weights of colours are part of its
 # format.
 _FALLING: Final = 2.0
-"""Amplitudes fall as this power of the frequency, faster than those of photographs: steps follow
-what is seen from afar before they follow the noise."""
+"""Amplitudes fall with this power of the frequency, faster than in photographs: steps then fit
+coarse structure before they fit the noise."""
 _COMMON: Final = 0.15
-"""How fast what images of a class have in common is learnt, beside what each has of its own: every
-step changes it."""
+"""Learning speed of the part that a class's images share, relative to each image's own part: every
+step changes the shared part."""
 _DEVIATION: Final = 0.18
-"""Standard deviation of pixels at the start."""
+"""Initial standard deviation of pixels."""
 _MIDDLE: Final = 0.47
-"""Their mean: photographs are a little darker than even grey."""
+"""Initial mean of pixels: photographs are a little darker than medium grey."""
 _OPPONENTS: Final = ((1.0, 1.0, 1.0), (1.0, 0.0, -1.0), (1.0, -2.0, 1.0))
 _VIVID: Final = 1.0, 0.3, 0.12
-"""How much images have of brightness, of yellow against blue, and of purple against green."""
+"""Amplitudes of brightness, yellow against blue, and purple against green."""
 _USUAL_SHIFT: Final = 1 / 8
-"""Largest shift of an image in either direction, as a part of its side."""
+"""Largest shift of an image in either direction, as a fraction of its side."""
 _USUAL_IMAGES: Final = 2000
 _MOST_IMAGES: Final = 1 << 16
-"""Most images of all classes together."""
+"""Most images over all classes."""
 
 
 @dataclass(frozen=True)
 class GallerySpec:
-    """All that is needed beside its waves to rebuild a gallery.
+    """Everything needed to rebuild a gallery, except its waves.
 
     Attributes:
         side: height and width of an image.
         classes: number of classes.
-        images: of each class.
+        images: number of images of each class.
         channels: of an image, 1 or 3.
-        shift: pixels that an image is moved by at the most, along either side; earlier files do not
-            say it.
+        shift: largest shift of an image along each side, in pixels; earlier files do not record it.
 
     Raises:
         GeneratorError: a number is out of its range.
@@ -82,14 +81,14 @@ class GallerySpec:
 
     @classmethod
     def of(cls, schema: ImageSchema) -> GallerySpec:
-        """A gallery of as many images as there are usually, over all classes."""
+        """A gallery of the default number of images, over all classes."""
         classes = len(schema.classes)
         images, shift = -(-_USUAL_IMAGES // classes), round(_USUAL_SHIFT * schema.side)
         return cls(schema.side, classes, images, schema.channels, shift)
 
     @property
     def code(self) -> int:
-        """Length of the latent code: which image, whether it is mirrored, and where it is moved."""
+        """Length of the latent code: the choice of image, mirroring, and two shifts."""
         return 4
 
     def to_json(self) -> dict[str, Any]:
@@ -98,13 +97,13 @@ class GallerySpec:
 
 
 class Gallery(nn.Module):
-    """Latent code and class to one of the class's images, moved and perhaps mirrored.
+    """Maps a latent code and class to one of the class's images, shifted and perhaps mirrored.
 
     Attributes:
         waves: coefficients of each image's cosine transform in brightness and colours, (classes,
             images, channels, side, side).
-        shared: what the images of a class have in common of these, over `_COMMON`, (classes, 1,
-            channels, side, side).
+        shared: the part of these that the images of a class share, divided by `_COMMON`, (classes,
+            1, channels, side, side).
     """
 
     def __init__(self, spec: GallerySpec) -> None:
@@ -115,7 +114,7 @@ class Gallery(nn.Module):
         self.shared = nn.Parameter(torch.zeros(spec.classes, 1, *form))
 
     def forward(self, code: Tensor, classes: Tensor) -> Tensor:
-        """Take the same number of images of each of some classes.
+        """Pick the same number of images of each of some classes.
 
         Args:
             code: (k, b, 4), standard normal.
@@ -132,7 +131,7 @@ class Gallery(nn.Module):
         return _laid(images, mirrored, moves.flatten(0, 1)).reshape(*code.shape[:2], -1)
 
     def _shown(self, waves: Tensor) -> Tensor:
-        """Coefficients (b, channels, side, side) to pixels, not bound to 0..1."""
+        """Transform coefficients (b, channels, side, side) to pixels, not confined to 0..1."""
         scale, directions, cosine = _transform(
             self.spec.side, self.spec.channels, waves.dtype, waves.device
         )
@@ -142,15 +141,15 @@ class Gallery(nn.Module):
 
 
 def _place(code: Tensor, count: int) -> Tensor:
-    """A standard normal number to one of 0..count-1, each as probable as the others."""
+    """Map a standard normal number to one of 0..count-1, all equally probable."""
     place: Tensor = (torch.special.ndtr(code) * count).long().clamp(max=count - 1)
     return place
 
 
 def _laid(images: Tensor, mirrored: Tensor, moves: Tensor) -> Tensor:
-    """Images (b, channels, side, side), mirrored or not, and moved by pixels (b, 2) up and left.
+    """Mirror images (b, channels, side, side) where asked, and shift them up and left by (b, 2).
 
-    What comes from beyond an edge is reflected.
+    Pixels from beyond an edge are reflected.
     """
     last = images.shape[-1] - 1
     along = torch.arange(last + 1, device=images.device) + moves[..., None]
@@ -167,7 +166,7 @@ def _transform(
 ) -> tuple[Tensor, Tensor, Tensor]:
     """Amplitudes (side, side), colours (channels, channels) and waves (side, side).
 
-    A card is sent them once, and not at every step.
+    They are cached, so that they are sent to a GPU only once.
     """
     colours = _colours(channels)
     amplitudes = _amplitudes(side) * math.sqrt(channels / np.square(colours).sum())
@@ -179,16 +178,18 @@ def _transform(
 
 
 def _amplitudes(side: int) -> NDArray[np.float64]:
-    """Of waves by their frequencies, (side, side); together they make pixels vary as they do."""
+    """Amplitudes of waves by frequency, (side, side), scaled to the pixels' initial deviation."""
     along = np.arange(side)
-    frequency = np.hypot(along[:, None], along[None]).clip(min=1)  # an even image is like a slope
+    frequency = np.hypot(along[:, None], along[None]).clip(
+        min=1
+    )  # the constant wave counts as frequency 1
     falling = (1 + frequency) ** -_FALLING
     amplitudes: NDArray[np.float64] = falling * (_DEVIATION * side / np.linalg.norm(falling))
     return amplitudes
 
 
 def _colours(channels: int) -> NDArray[np.float64]:
-    """Brightness, and in colour what stands beside it, in terms of channels."""
+    """Directions of brightness and, in colour, of colour differences among the channels."""
     if channels != COLOUR:
         return np.ones((1, 1))
     opponents = np.array(_OPPONENTS)

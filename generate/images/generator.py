@@ -16,22 +16,23 @@ from .networks.spec import require_form
 
 _FACTOR_SCALE: Final = 0.1
 _FLOW_SCALE: Final = 0.03
-"""Displacements at the start, in half image widths; eight together move a pixel of 28 by 1.2."""
+"""Initial displacements, in half image widths; eight together move a pixel of a 28-pixel image by
+1.2."""
 FLOW_GRID: Final = 5
-"""Control points of a displacement, along either side."""
+"""Control points of a displacement along each side."""
 _FARTHEST: Final = 2.0**100
-"""Displacements beyond this have overflowed, or do when they are interpolated."""
+"""Displacements beyond this have overflowed, or would when interpolated."""
 
 
 @dataclass(frozen=True)
 class GeneratorSpec:
-    """All that is needed beside its weights to rebuild a generator.
+    """Everything needed to rebuild a generator, except its weights.
 
     Attributes:
         side: height and width of an image.
         classes: number of classes.
-        factors: of each class, which change brightness.
-        flows: of each class, which displace.
+        factors: number of factors of each class, which change brightness.
+        flows: number of flows of each class, which displace pixels.
         channels: of an image, 1 or 3.
 
     Raises:
@@ -49,11 +50,11 @@ class GeneratorSpec:
 
     @property
     def code(self) -> int:
-        """Length of the latent code: a weight of each factor and of each flow."""
+        """Length of the latent code: one weight for each factor and flow."""
         return self.factors + self.flows
 
     def to_json(self) -> dict[str, Any]:
-        """A plain mapping; that of grey images says nothing of channels."""
+        """A plain mapping; for grey images it leaves out the channels."""
         document = asdict(self)
         if self.channels == GREY:
             del document["channels"]
@@ -61,19 +62,19 @@ class GeneratorSpec:
 
 
 class ConditionalGenerator(nn.Module):
-    """Latent code and class to an image: a deformable template of each class, cut to 0..1.
+    """Maps a latent code and class to an image: a deformable template, clipped to 0..1.
 
-    Each class has a template and some factors, which a part of the latent code weighs: a Gaussian
-    of low rank. What comes of them is displaced by a smooth flow, which the rest of the code weighs
-    (Amit, Grenander and Piccioni 1991, "Structural Image Restoration through Deformable
-    Templates"; through the interpolation of Jaderberg et al. 2015, "Spatial Transformer
-    Networks", gradients reach both). Templates begin at the class means, factors and flows small,
-    random and smooth, so that detail of single pixels is there only if the release asks for it.
+    Each class has a template plus factors weighted by a part of the latent code: a low-rank
+    Gaussian. The result is displaced by a smooth flow, weighted by the rest of the code (Amit,
+    Grenander and Piccioni 1991, "Structural Image Restoration through Deformable Templates";
+    through the interpolation of Jaderberg et al. 2015, "Spatial Transformer Networks", gradients
+    reach both). Templates start at the class means; factors and flows start small, random and
+    smooth, so that pixel-level detail appears only if the release calls for it.
 
-    That things of one kind differ in shape and place is all that is assumed of them, and much of
-    what a Gaussian cannot say: docs/design/image-generator.md has the figures. The paper's
-    generator (Yang et al., arXiv 2303.01687, after DP-MERF) is convolutional; from a mean embedding
-    with noise it learns fragments of strokes.
+    The only assumption is that objects of one kind differ in shape and place, which is much of what
+    a Gaussian cannot express: docs/design/image-generator.md has the figures. The paper's generator
+    (Yang et al., arXiv 2303.01687, after DP-MERF) is convolutional; from a noisy mean embedding it
+    learns fragments of strokes.
     """
 
     def __init__(self, spec: GeneratorSpec) -> None:
@@ -83,15 +84,16 @@ class ConditionalGenerator(nn.Module):
         self.template = nn.Parameter(torch.empty(spec.classes, 1, pixels))
         self.factors = nn.Parameter(torch.empty(spec.classes, spec.factors, pixels))
         self.flows = nn.Parameter(torch.empty(spec.classes, spec.flows, 2, FLOW_GRID, FLOW_GRID))
-        if not self.template.is_meta:  # where only shapes matter, and arithmetic takes seconds
+        if (
+            not self.template.is_meta
+        ):  # on the meta device only shapes matter, and arithmetic takes seconds
             self._start()
 
     @torch.no_grad()
     def _start(self) -> None:
-        """Grey templates, and factors and flows that are small, random and smooth.
+        """Start with grey templates and small, random, smooth factors and flows.
 
-        A factor begins the same in all channels: things are brighter or darker rather than of
-        another colour.
+        A factor starts equal in all channels: objects vary in brightness rather than colour.
         """
         spec = self.spec
         self.template.fill_(0.5)
@@ -115,18 +117,19 @@ class ConditionalGenerator(nn.Module):
         """Give all classes the factors and flows of the first one.
 
         Args:
-            size: what factors are multiplied by. Where noise hides how images of a class differ,
-                factors stay what they were by chance, and classifiers learn to look past them.
+            size: factor on the factors. Where noise hides how images of a class differ, the factors
+                keep their random start, and classifiers learn to ignore them.
         """
         self.factors.copy_(size * self.factors[:1].expand_as(self.factors))
         self.flows.copy_(self.flows[:1].expand_as(self.flows).clone())
 
     @torch.no_grad()
     def limit_factors(self, most: float) -> None:
-        """Make factors smaller, all alike, if they change pixels by more than is said.
+        """Scale all factors down if they change pixels by more than a limit.
 
         Args:
-            most: standard deviation of a pixel by factors, over pixels and classes in mean square.
+            most: largest standard deviation of a pixel due to factors, as a root mean square over
+                pixels and classes.
         """
         found = float(self.factors.square().sum(dim=1).mean().sqrt())
         if found > most:
@@ -137,7 +140,7 @@ class ConditionalGenerator(nn.Module):
         """The same generator with further factors.
 
         Args:
-            more: (classes, k, channels * side * side).
+            more: the factors, (classes, k, channels * side * side).
         """
         wider = copy.deepcopy(self)
         wider.spec = replace(self.spec, factors=self.spec.factors + more.shape[1])
@@ -181,7 +184,7 @@ class ConditionalGenerator(nn.Module):
         return self.with_flows(code, classes, self.flows[classes])
 
     def with_flows(self, code: Tensor, classes: Tensor, flows: Tensor) -> Tensor:
-        """Make images that are displaced by other flows than the generator's own.
+        """Make images with flows other than the generator's own.
 
         Args:
             code: (k, b, factors and flows), standard normal.
@@ -189,14 +192,14 @@ class ConditionalGenerator(nn.Module):
             flows: of each group, (k, any number, 2, grid, grid).
 
         Returns:
-            (k, b, channels * side * side), values 0..1; not a number in all pixels of an image
-            that would be displaced by what is none.
+            (k, b, channels * side * side), values 0..1; an image is NaN in all pixels if its
+            displacements are not finite or have overflowed.
         """
         weights, moves = code.split([self.spec.factors, flows.shape[1]], dim=-1)
         coarse = moves @ flows.flatten(2)
-        # Torch's `grid_sample` reads and writes anywhere in memory when it is to fetch a pixel from
-        # a place that is no number. So such an image is none before it is displaced, and stays at
-        # its place: whoever looks at it or at its loss finds that it is no number.
+        # Torch's `grid_sample` reads and writes arbitrary memory if a coordinate is not finite. So
+        # such an image is set to NaN and is not displaced: the image and its loss then show the
+        # failure.
         lost = ~(coarse.abs() < _FARTHEST).all(dim=-1, keepdim=True)
         weights = weights.masked_fill(lost, math.nan)
         still = self.template[classes] + weights @ self.factors[classes]
@@ -204,17 +207,17 @@ class ConditionalGenerator(nn.Module):
         return self._displaced(still, displacements).clamp(0.0, 1.0)
 
     def _displacements(self, coarse: Tensor) -> Tensor:
-        """Where pixels are fetched from, relative to themselves, (k b, side, side, 2).
+        """Offsets from each pixel to where its value is read, (k b, side, side, 2).
 
         Args:
-            coarse: the same at control points, (k, b, 2 * grid * grid).
+            coarse: the offsets at control points, (k, b, 2 * grid * grid).
         """
         side = self.spec.side
         fine = coarse.flatten(0, 1) @ _from_single_points(side, coarse.device, coarse.dtype)
         return fine.view(-1, side, side, 2)
 
     def _displaced(self, images: Tensor, displacements: Tensor) -> Tensor:
-        """Images (k, b, channels * side * side) with pixels from elsewhere."""
+        """Displace images (k, b, channels * side * side)."""
         side = self.spec.side
         stay = torch.eye(2, 3, device=images.device, dtype=images.dtype)[None]
         places = nn.functional.affine_grid(stay, [1, 1, side, side], align_corners=False)
@@ -228,10 +231,10 @@ class ConditionalGenerator(nn.Module):
 @lru_cache(maxsize=8)
 @torch.inference_mode(False)
 def _from_single_points(side: int, device: torch.device, dtype: torch.dtype) -> Tensor:
-    """Displacements that come of single control points, (2 * grid * grid, side * side * 2).
+    """Displacements due to each single control point, (2 * grid * grid, side * side * 2).
 
-    Interpolation is linear, so that a product with these does it; image by image it takes several
-    times as long.
+    Interpolation is linear, so a product with this matrix performs it; interpolating image by image
+    takes several times as long.
     """
     size = 2 * FLOW_GRID**2
     single = torch.eye(size, device=device, dtype=dtype).view(size, 2, FLOW_GRID, FLOW_GRID)
@@ -240,6 +243,6 @@ def _from_single_points(side: int, device: torch.device, dtype: torch.dtype) -> 
 
 
 def _enlarged(coarse: Tensor, side: int) -> Tensor:
-    """(k, r, coarse, coarse) to (k, r, side * side)."""
+    """Enlarge (k, r, coarse, coarse) to (k, r, side * side)."""
     fine = nn.functional.interpolate(coarse, (side, side), mode="bicubic", align_corners=False)
     return fine.flatten(2)

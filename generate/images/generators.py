@@ -1,4 +1,4 @@
-"""The generators of images that there are, and how a file says which one it holds."""
+"""The generators of images, and how a file names the one it holds."""
 
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ _NAMED: Final[dict[str, tuple[Any, Any]]] = {
     RESIDUAL: (ResidualGenerator, ResidualSpec),
     GALLERY: (Gallery, GallerySpec),
 }
-"""The generators that a file can name, and what describes them."""
+"""The generators that a file can name, with the classes that describe them."""
 
 
 def new_generator(which: str, schema: ImageSchema, code: int) -> WithoutStart:
-    """A generator with random weights: of the names of these "cnn", "resnet" or "gallery".
+    """A generator with random weights: "cnn", "resnet" or "gallery".
 
     Args:
         which: its name.
-        schema: of the images that it is to make.
-        code: length of its latent code, if it is a network.
+        schema: of the images to make.
+        code: length of the latent code; a gallery ignores it.
     """
     form = schema.side, len(schema.classes), code, schema.channels
     if which == GALLERY:
@@ -43,7 +43,7 @@ def new_generator(which: str, schema: ImageSchema, code: int) -> WithoutStart:
 
 
 def described(generator: ImageGenerator) -> dict[str, Any]:
-    """What is needed beside its weights to rebuild a generator; a template's says no more."""
+    """What is needed beside the weights to rebuild a generator; a template has no name in it."""
     spec = {"spec": generator.spec.to_json()}
     if isinstance(generator, ConditionalGenerator):
         return spec
@@ -54,7 +54,7 @@ def described(generator: ImageGenerator) -> dict[str, Any]:
 def generator_from(
     description: Mapping[str, Any],
 ) -> tuple[Callable[[], ImageGenerator], int]:
-    """What makes the generator of a description with any weights, and how many classes it has.
+    """A function that makes the described generator with arbitrary weights, and its class count.
 
     Raises:
         GeneratorError: there is no such generator.

@@ -1,10 +1,10 @@
-"""A few labelled points that teach what all records of a generator would.
+"""A few labelled points that teach as much as all records of a generator.
 
-Kernel inducing points (Nguyen, Chen, Lee 2021, "Dataset Meta-Learning from Kernel
-Ridge-Regression"): those from which kernel ridge regression tells best of which class records are.
-`dpntk distill` looks for them with noisy gradients of sensitive records (DP-KIP). Here the records
-come out of a generator, fresh at every step, so gradients need no noise and there may be as many as
-one likes.
+These are kernel inducing points (Nguyen, Chen, Lee 2021, "Dataset Meta-Learning from Kernel
+Ridge-Regression"): points from which kernel ridge regression best predicts the classes of records.
+`dpntk distill` finds them with noisy gradients of sensitive records (DP-KIP). Here fresh records
+come from a generator at every step, so gradients need no noise and there may be any number of
+steps.
 """
 
 from __future__ import annotations
@@ -28,25 +28,25 @@ from ..fit.descent import require_finite
 from .generators import ImageGenerator
 
 MOST_POINTS: Final = 5000
-"""Most points of all classes together: a step solves a system of as many equations."""
+"""Most points over all classes: each step solves a system of that many equations."""
 _DIVERGED: Final = "points: the search diverged: nothing can be learnt from this generator"
 
 
 @dataclass(frozen=True)
 class PointSettings:
-    """How points are found.
+    """How inducing points are found.
 
     Attributes:
-        per_class: how many of each class.
-        steps: of gradient descent.
+        per_class: number of points of each class.
+        steps: steps of gradient descent.
         batch: records in a step, over all classes.
-        learning_rate: of Adam at the start; it falls to 0 along a cosine.
-        ridge: of the regression, relative to the kernel's mean on the diagonal.
-        bias_variance: of the kernel's network.
-        seed: of start and batches.
+        learning_rate: initial learning rate of Adam; it falls to 0 along a cosine.
+        ridge: ridge of the regression, relative to the mean of the kernel's diagonal.
+        bias_variance: variance of the biases in the kernel's network.
+        seed: of the initial points and the batches.
 
     Raises:
-        GeneratorError: there are to be none, or a number makes no sense.
+        GeneratorError: a number is out of range.
     """
 
     per_class: int
@@ -58,7 +58,7 @@ class PointSettings:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        vars(self).update(  # with plain numbers: NumPy's are no JSON
+        vars(self).update(  # plain numbers: NumPy's cannot be written as JSON
             per_class=whole(self.per_class, "per_class", GeneratorError, least=1),
             steps=whole(self.steps, "steps", GeneratorError, least=1),
             batch=whole(self.batch, "batch", GeneratorError, least=1),
@@ -69,7 +69,7 @@ class PointSettings:
         )
 
     def require_usable(self, classes: int) -> None:
-        """Refuse what there can be no points for.
+        """Check that there can be so many points for this number of classes.
 
         Raises:
             GeneratorError: there is one class only, or there are too many points.
@@ -92,8 +92,8 @@ class InducingPoints:
     """Points with their classes.
 
     Attributes:
-        values: float32 (m, D), in units of a record's values 0..1, and not bound to them.
-        labels: int64 (m,), as many of each class.
+        values: float32 (m, D), on the scale of a record's values 0..1 but not confined to it.
+        labels: int64 (m,), equally many of each class.
         settings: how they were found.
     """
 
@@ -103,7 +103,7 @@ class InducingPoints:
 
     @property
     def kernel(self) -> dict[str, Any]:
-        """What kernel regression from them is, as plain JSON; the same as of a distilled set."""
+        """The kernel regression that they were made for, as plain JSON; as for a distilled set."""
         return {
             "bias_variance": self.settings.bias_variance,
             "centre": 0,
@@ -112,22 +112,23 @@ class InducingPoints:
         }
 
     def images(self, channels: int) -> NDArray[np.uint8]:
-        """Rounded and cut to what a record can be, uint8 (m, side, side), or (m, side, side, 3)."""
+        """The points as pixels, clipped: uint8 (m, side, side), or (m, side, side, 3)."""
         return pictures(np.rint(self.values.clip(0, 1) * 255).astype(np.uint8), channels)
 
 
 def find_points(generator: ImageGenerator, settings: PointSettings) -> InducingPoints:
     """Find the points that teach kernel regression what a generator's records would.
 
-    They begin as generated records. The loss is 1/2 mean || y - k_x A^-1 Y ||^2 over fresh ones, of
-    equally many in each class, with A = K + ridge tr(K) / m I and targets one-hot less 1 / classes.
+    They start as generated records. The loss is 1/2 mean || y - k_x A^-1 Y ||^2 over fresh records,
+    equally many of each class, with A = K + ridge tr(K) / m I and one-hot targets minus 1 /
+    classes.
 
     Guarantee:
-        Post-processing: nothing but the generator is read. (docs/privacy/proofs.md, statement 10.)
+        Post-processing: only the generator is read. (docs/privacy/proofs.md, statement 10.)
 
     Args:
         generator: in evaluation mode, on the CPU.
-        settings: how.
+        settings: how to find the points.
 
     Raises:
         GeneratorError: there is one class only, or there are too many points.
@@ -175,7 +176,7 @@ def loss_and_slope(
         targets: Y, float64 (m, c).
         records: float64 (b, D).
         wanted: their targets, float64 (b, c).
-        ridge: relative to the kernel's mean on the diagonal.
+        ridge: relative to the mean of the kernel's diagonal.
 
     Returns:
         The mean over the batch of half the squared errors, and its gradient with respect to X.
@@ -184,7 +185,7 @@ def loss_and_slope(
     towards = kernel.slopes(records @ points.T, (records * records).sum(1), squares)
     among = kernel.slopes(points @ points.T, squares, squares)
     own = kernel.own(squares)
-    # What depends on kernels alone is left to automatic differentiation.
+    # Automatic differentiation does the part that depends on the kernel matrices alone.
     system = among.values.clone()
     system.diagonal().copy_(own + ridge * own.mean())
     matrices = towards.values.requires_grad_(), system.requires_grad_()
@@ -200,7 +201,7 @@ def loss_and_slope(
 
 
 def _pulled_back(given: Tensor, slopes: Slopes, records: Tensor, points: Tensor) -> Tensor:
-    """From the gradient with respect to k(records, points) to that with respect to points."""
+    """Turn the gradient with respect to k(records, points) into that with respect to points."""
     return (given * slopes.first).T @ records + (given * slopes.second).sum(0)[:, None] * points
 
 

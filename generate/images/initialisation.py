@@ -1,4 +1,4 @@
-"""The mean image of each class, read off a release."""
+"""The mean image of each class, recovered from a release."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from ...common.features.pixels import PixelFeatures
 from ...release.file.model import Release
 
 _RELIABLE = 3.0
-"""A mean is trusted where its denominator is this many times its noise."""
+"""A mean is used only if its denominator exceeds this many times its noise."""
 
 _ALIKE = 0.1
-"""Mean weights of records differ by about this from class to class, relative to their mean."""
+"""Typical relative difference of the records' mean weight between classes."""
 
 _LEAST = 1e-6
-"""Less noise than this, of which a release may have none, is taken for it."""
+"""Floor for the noise, since a release may have none."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,9 +29,10 @@ class NoisyMeans:
     """Mean images with the noise of the release on them.
 
     Attributes:
-        values: float64 (c, record size), in units of a record's values 0..1, but not bound to them.
-        noise: standard deviation of the noise on each value of a mean, float64 (c,); infinite
-            where nothing is known of it.
+        values: float64 (c, record size), on the scale of a record's values 0..1 but not confined to
+            it.
+        noise: standard deviation of the noise on each value of a mean, float64 (c,); infinite where
+            the mean is unknown.
     """
 
     values: NDArray[np.float64]
@@ -39,21 +40,21 @@ class NoisyMeans:
 
 
 def noisy_means(release: Release) -> NoisyMeans | None:
-    """Mean image of each class, as the released matrix implies it.
+    """The mean image of each class, as implied by the released matrix.
 
-    If the first layer is linear, its block holds sum_i delta_i x_i^T / ||.||_i, and that of its
-    biases sum_i delta_i / ||.||_i. Multiplied by a vector u, the first becomes a sum of the
+    If the first layer is linear, its block holds sum_i delta_i x_i^T / ||.||_i, and the block of
+    its biases sum_i delta_i / ||.||_i. Multiplied by a vector u, the first becomes a sum of the
     records, each weighted by <u, delta_i> / ||.||_i, and the second the sum of these weights: their
     ratio is a weighted mean record, with little noise because all units contribute. With one hidden
-    layer u is the readout, which makes every weight positive. With more, it is the class's own sum
-    of deltas, to which most deltas of the class are inclined.
+    layer u is the readout, which makes every weight positive. With more layers, it is the class's
+    own sum of deltas, with which most deltas of the class have a positive product.
 
     Guarantee:
         Post-processing: reads the release alone.
 
     Returns:
-        None for a map that does not begin with a linear layer: others do not give them away so
-        directly. A class that is lost in noise has the even grey 0.5.
+        None for a map that does not begin with a linear layer, which does not reveal means so
+        directly. A class lost in noise is uniformly grey, 0.5.
     """
     feature_map = release.feature_map
     if isinstance(feature_map, PixelFeatures):
@@ -65,7 +66,7 @@ def noisy_means(release: Release) -> NoisyMeans | None:
 
 
 def _of_network(release: Release, feature_map: FeatureMap) -> NoisyMeans | None:
-    """Means by a network's part of the matrix, which comes first."""
+    """Means from a network's part of the matrix, which comes first."""
     if not isinstance(feature_map, TangentFeatures) or not isinstance(
         feature_map.layers[0], Linear
     ):
@@ -79,13 +80,13 @@ def _of_network(release: Release, feature_map: FeatureMap) -> NoisyMeans | None:
         own_noise = 0.0
     else:
         towards = deltas
-        own_noise = len(deltas) * noise**2  # of a noisy vector's square
-    # What the front adds comes after the record's own values.
+        own_noise = len(deltas) * noise**2  # expected squared length of the noise on a delta
+    # The front's additions come after the record's own values.
     weighted = np.einsum("wc,wxc->cx", towards, hidden[:, : feature_map.record_size])
     weights = (towards * deltas).sum(axis=0) - own_noise
     doubt = noise * np.linalg.norm(towards, axis=0)
     if len(feature_map.affine) == 1 and weights.sum() > _RELIABLE * float(np.hypot.reduce(doubt)):
-        # No record's weight is negative, and the mean ones of all classes are nearly alike.
+        # No record's weight is negative, and the mean weights of all classes are nearly equal.
         usual = release.class_weights * weights.sum()
         kept = (_ALIKE * usual) ** 2 / ((_ALIKE * usual) ** 2 + doubt**2)
         weights, doubt = usual + kept * (weights - usual), np.sqrt(kept) * doubt
@@ -97,10 +98,11 @@ def _of_network(release: Release, feature_map: FeatureMap) -> NoisyMeans | None:
 
 
 def _of_pixels(release: Release, feature_map: PixelFeatures) -> NoisyMeans:
-    """Means by the pixels, which stand alone or come last.
+    """Means from pixel features, which stand alone or come last.
 
-    They are (x, s) / ||(x, s)||. The constant's mean says how long images are: that of all classes
-    together, where it is known best, and within what images can be, whatever the noise makes of it.
+    The features are (x, s) / ||(x, s)||, so the mean of the constant s gives the typical length of
+    an image. It is taken over all classes together, where it is known best, and clipped to the
+    possible range.
     """
     rows = slice(-feature_map.dimension, None)
     pixels = release.embedding[rows].T.astype(np.float64)
@@ -111,7 +113,7 @@ def _of_pixels(release: Release, feature_map: PixelFeatures) -> NoisyMeans:
 
 
 def _together(one: NoisyMeans | None, other: NoisyMeans | None) -> NoisyMeans | None:
-    """What two parts of a release say, each as far as its noise allows."""
+    """Combine the means from two parts of a release, weighted by their precisions."""
     if one is None or other is None:
         return one or other
     precise = [np.maximum(means.noise, _LEAST) ** -2.0 for means in (one, other)]

@@ -1,4 +1,4 @@
-"""Images as files that people open: an archive with one folder of PNG files for each class."""
+"""Images as ordinary files: an archive with one folder of PNG files for each class."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ from PIL import Image
 _PLAIN: Final = re.compile(r"[^\W_](?:[\w ,+()-]*[\w+()-])?")
 _LONGEST: Final = 80
 _OURS_OR_RESERVED: Final = re.compile(r"con|prn|aux|nul|com\d|lpt\d|class \d+", re.IGNORECASE)
-"""What no folder can be called on Windows, and what we call those of classes with other names."""
+"""Names that Windows reserves, and the names that we give to folders of other classes."""
 _BEGINNING: Final = (1980, 1, 1, 0, 0, 0)
-"""The earliest time that such an archive can hold: the same images give the same bytes."""
+"""The earliest time that a ZIP archive can hold, so that the same images give the same bytes."""
 
 
 def pictures(
     images: NDArray[np.uint8], labels: NDArray[np.int64], classes: tuple[str, ...]
 ) -> bytes:
-    """An archive (ZIP) in which an image is `CLASS/000123.png`, by its place among all.
+    """A ZIP archive in which an image is named `CLASS/000123.png`, by its place among all images.
 
     Args:
         images: uint8 (n, side, side), or in colour (n, side, side, 3).
         labels: int64 (n,).
-        classes: the name of each class; images of a single one lie side by side.
+        classes: the name of each class; images of a single class get no folder.
     """
     digits = len(str(len(images) - 1))
     folders = class_folders(classes)
@@ -44,10 +44,10 @@ def pictures(
 
 
 def class_folders(classes: tuple[str, ...]) -> tuple[str, ...]:
-    """What the folder of each class is called: as the class, if a folder can be called so anywhere.
+    """The folder name of each class: the class's own name, if it is valid on every system.
 
-    Names come from whoever made the release: none may lead out of a folder, hide, or be another's
-    on a system that makes no difference between capitals and others.
+    Names come from whoever made the release. None may lead out of the folder, be hidden, or clash
+    with another one on a file system that ignores case.
     """
     alike = Counter(map(str.casefold, classes))
     return tuple(

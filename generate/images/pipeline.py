@@ -34,7 +34,7 @@ def fit_images(
         device: "auto", "cpu" or "cuda".
 
     Returns:
-        How the training went, and the generator with all that sampling needs.
+        The training's course, and the generator with everything that sampling needs.
 
     Raises:
         ModuleError: the module is missing, is another one, or failed.

@@ -1,28 +1,28 @@
-"""What is believed of a generator before a release is read: that classes are alike, and smooth.
+"""The prior over generators: classes resemble one another, and images are smooth.
 
-A release with much noise says little, and a generator that follows it to the letter learns the
-noise. So training minimises the distance to the release plus what is unlikely of the generator
-beforehand, in the noise's own units: it looks for the most probable generator (maximum a
-posteriori). The more noise, the more the prior counts; where there is next to none, it vanishes.
+A noisy release says little, and a generator that fits it exactly learns the noise. Training
+therefore minimises the distance to the release plus the generator's negative log prior, in units of
+the noise: it finds the maximum a posteriori generator. The prior counts more with more noise, and
+vanishes where there is next to none.
 
-Templates, factors and flows are what all classes share plus the deviations of each class, and both
-are Gaussian. Their variance falls with the spatial frequency f, in half waves per image width, as
-1 / (1 + (f / cutoff)^4): that is what class means of real images do. Templates, from which flows
-take the blur that is in means, fall with the square, as far as there is something to be seen of a
-frequency: detail that nobody knows is no sharper than that of means. How large deviations of
-templates are, and where they begin to fall, follows from the released class means: of some tries
-the likeliest is taken (empirical Bayes). Classes may have unlike noise, since some are rare: what
-all have in common is their mean weighted by what they vary by, noise and deviation together
-(`_middle`), and what is expected of a rare class is that.
+Templates, factors and flows are sums of a part shared by all classes and a deviation of each class,
+both Gaussian. Variances fall with the spatial frequency f, in half waves per image width,
+as 1 / (1 + (f / cutoff)^4), as they do for class means of real images. Flows account for the blur
+of class means, so templates are sharper: their variances fall with the square instead, but only at
+frequencies where the signal is visible. Detail that nobody knows stays as smooth as in means. The
+amplitude and cutoff of the templates' deviations are estimated from the released class means by
+marginal likelihood over a grid (empirical Bayes). Noise may differ between classes, since some are
+rare: the shared part is their mean, weighted by the inverse of noise plus deviation variance
+(`_middle`), and a rare class is shrunk towards it.
 
-In colour, brightness and colour differences have amplitudes of their own, since classes are told
-apart by one more than by the other.
+In colour, brightness and colour differences have amplitudes of their own, since one may tell
+classes apart better than the other.
 
-Where all classes together are black or white, so is each of them: deviations of means vary as
-m (1 - m), where m is what they have in common. No values between 0 and 1 of that mean vary by more
-(Bhatia and Davis 2000, "A Better Bound on the Variance"). Those of templates, which flows move, do
-not have to. A single class deviates from nothing: its mean is what is shared, and noise is taken
-off by that spectrum alone.
+Where all classes together are black or white, so is each of them: deviations of means have variance
+proportional to m (1 - m), where m is the shared mean. This is the largest variance of values in
+0..1 with that mean (Bhatia and Davis 2000, "A Better Bound on the Variance"). Templates, which
+flows move, are exempt. A single class has nothing to deviate from: its mean is the shared part, and
+is denoised by that spectrum alone.
 """
 
 from __future__ import annotations
@@ -45,10 +45,10 @@ from .initialisation import NoisyMeans
 
 _CUTOFFS: Final = (2.0, 3.0, 4.0, 6.0, 9.0)
 _ROUNDS: Final = 2
-"""Spectra of brightness are looked for, then of colours, and again."""
+"""Rounds of alternating between the spectrum of brightness and the variance of colours."""
 _AMPLITUDES: Final = tuple(float(a) for a in np.geomspace(0.02, 50.0, 30))
-"""Variances at low frequencies that are tried: of coefficients of an orthonormal transform, so a
-pixel's variance times the number of pixels, over that of coefficients below the cutoff."""
+"""Candidate variances at low frequencies. They are of coefficients of an orthonormal transform: a
+pixel's variance times the number of pixels over the number of coefficients below the cutoff."""
 
 
 @dataclass(frozen=True)
@@ -57,9 +57,9 @@ class Spectrum:
 
     Attributes:
         amplitude: the variance at low frequencies.
-        cutoff: where it has fallen to half, in half waves per image width.
-        power: of the frequency, as which it falls behind that.
-        of_colours: variances of colour differences over those of brightness.
+        cutoff: the frequency at which it has halved, in half waves per image width.
+        power: the power of the frequency by which it falls beyond the cutoff.
+        of_colours: variance of colour differences, relative to that of brightness.
     """
 
     amplitude: float
@@ -68,9 +68,10 @@ class Spectrum:
     of_colours: float = 1.0
 
     def variances(self, side: int, channels: int = 1) -> NDArray[np.float64]:
-        """Of each coefficient of the cosine transform of channels, float64 (channels * side^2,).
+        """Variance of each cosine coefficient, float64 (channels * side^2,).
 
-        Of colours the first channel is brightness, the others are differences (`_OPPONENTS`).
+        For colour images the first channel is brightness and the others are differences
+        (`_OPPONENTS`).
         """
         along = np.arange(side)
         frequency = np.hypot(along[:, None], along[None]).flatten()
@@ -79,41 +80,43 @@ class Spectrum:
 
 
 _OF_COLOURS: Final = tuple(float(each) for each in np.geomspace(0.001, 4.0, 25))
-"""Variances of colour differences over those of brightness that are tried."""
+"""Candidate variances of colour differences, relative to that of brightness."""
 _OPPONENTS: Final = np.array([[1, 1, 1], [1, 0, -1], [1, -2, 1]]) / np.sqrt([[3], [2], [6]])
-"""Three channels to brightness and two colour differences: a rotation, in which noise is as it was
-(Ohta, Kanade and Sakai 1980, "Color Information for Region Segmentation")."""
+"""Rotates three channels into brightness and two colour differences, which leaves the noise as it
+is (Ohta, Kanade and Sakai 1980, "Color Information for Region Segmentation")."""
 
 _SHARED_TEMPLATE: Final = Spectrum(3.0, 2.0)
 _OWN_TEMPLATE: Final = Spectrum(0.3, 6.0)
-"""Of templates, where a release has no class means to learn it from."""
+"""Spectra of templates, where a release has no class means to learn them from."""
 _LITTLE: Final = 0.02
-"""Of the mean of m (1 - m): even where all classes are black, one may be a little brighter."""
+"""Part of the mean of m (1 - m) added to every pixel: where all classes are black, one may still be
+a little brighter."""
 _SHARPER: Final = 2.0
-"""Variances of templates at low frequencies over those of class means, which flows have blurred."""
+"""Low-frequency variance of templates relative to that of class means, which flows have blurred."""
 _CREDENCE: Final = 0.4
-"""Standard deviation of the logarithms of amplitude and cutoff around these, before they are
-learnt: with much noise the likeliest spectrum would be one by chance."""
+"""Prior standard deviation of log amplitude and log cutoff around these defaults. Without it,
+strong noise would make the choice of spectrum arbitrary."""
 _SHARED_FACTORS: Final = Spectrum(0.05, 10.0)
 _OWN_FACTORS: Final = Spectrum(0.03, 10.0)
 _OWN_FLOWS: Final = 1e-3
-"""Variance of what a class's flows have of their own, at each control point."""
+"""Variance of a class's deviation from the shared flows, at each control point."""
 
 
 _OF_RECORDS: Final = Spectrum(1.0, 6.0, power=2.0)
-"""Of records about the mean of their class; how large, a release says (`variation.py`)."""
+"""Spectrum of records about their class mean; its size is learnt from the release
+(`variation.py`)."""
 _PLENTY: Final = 0.003
-"""With less noise than this on a class's mean feature, in any one direction, a release is believed
-more than the prior, whose spectra are guesses, would have it."""
+"""With less noise than this on a class's mean feature, in any one direction, the prior is weakened:
+its spectra are guesses."""
 _LEAST: Final = 1e-12
-"""Variances of noise below this are taken for it: a release may have none."""
+"""Floor for variances of the noise, since a release may have none."""
 
 
 class GeneratorPrior:
     """A Gaussian prior over generators.
 
     Guarantee:
-        Post-processing: what is learnt, is learnt from released means. (docs/privacy/proofs.md,
+        Post-processing: everything is learnt from released means. (docs/privacy/proofs.md,
         statement 10.)
 
     Args:
@@ -121,22 +124,22 @@ class GeneratorPrior:
         side: of an image.
         channels: of an image.
         noise_variance: variance of the noise on each coordinate of a class's mean feature, (c,).
-        alike_together: whether classes are believed to be black or white where all of them
-            together are.
+        alike_together: whether a class deviates little where all classes together are black or
+            white.
 
     Attributes:
-        shared: of the mean image of all classes, whose even grey is free.
-        own: of the deviations of a class's mean image; `shared` if there is only one class.
-        common: what is expected of the mean image of all classes, float64 (channels * side^2,);
+        shared: spectrum of the mean image of all classes; its average grey is unconstrained.
+        own: spectrum of the deviations of class means; `shared` if there is only one class.
+        common: posterior mean of the image shared by all classes, float64 (channels * side^2,);
             grey if there are no means.
-        start: templates to begin with, float32 (c, channels * side^2): the means' expectation by
-            this prior; grey if there are none.
-        envelope: what class means' deviations are multiplied by, pixel by pixel, of mean square 1,
-            float64 (channels * side^2,); 1 if there are no means.
-        contrast: by how much a pixel of `start` differs from the classes' average, or, of a single
-            class, from its even grey: root of the mean square.
-        doubt: standard deviation of what a pixel of a template may be beside that, given the means;
-            0 if there are none.
+        start: initial templates, float32 (c, channels * side^2): the posterior means of the class
+            means; grey if there are none.
+        envelope: pixelwise factor on the deviations of class means, of mean square 1, float64
+            (channels * side^2,); 1 if there are no means.
+        contrast: root mean square deviation of a pixel of `start` from the average of all classes,
+            or, for a single class, from its average grey.
+        doubt: posterior standard deviation of a pixel of a template, given the means; 0 if there
+            are none.
     """
 
     def __init__(
@@ -184,7 +187,7 @@ class GeneratorPrior:
     def _learn(
         self, values: NDArray[np.float64], noise: NDArray[np.float64], known: NDArray[np.bool_]
     ) -> None:
-        """Learn the spectra of templates, and what to begin with."""
+        """Learn the spectra of templates, and the initial templates."""
         seen = self._to_waves(values)
         noisy = np.maximum(noise**2, _LEAST)[:, None]
         uneven = ~self._even
@@ -203,7 +206,7 @@ class GeneratorPrior:
 
         self.shared = self._likeliest(unlikely, _SHARED_TEMPLATE)
         if len(seen) == 1:
-            self.own = self.shared  # of a class that has no other to deviate from
+            self.own = self.shared  # a single class has nothing to deviate from
         shared = self.shared.variances(self._side, self._channels)
         expected = np.where(uneven, middle * shared / (shared + of_middle), middle)
         self.common = self._in_space(expected[None])[0].clip(0.0, 1.0)
@@ -221,7 +224,7 @@ class GeneratorPrior:
         self.doubt = math.sqrt(np.mean(by_frequency * noisy / (by_frequency + noisy)))
 
     def _to_waves(self, images: Floats) -> Floats:
-        """(k, channels * side^2) pixels to coefficients of the channels' cosine transform."""
+        """Transform pixels (k, channels * side^2) to cosine coefficients of the channels."""
         along = cosines(self._side)
         shaped = images.reshape(len(images), self._channels, self._side, self._side)
         waves = along @ shaped @ along.T
@@ -229,7 +232,7 @@ class GeneratorPrior:
         return mixed.reshape(images.shape)
 
     def _in_space(self, waves: Floats) -> Floats:
-        """The way back."""
+        """The inverse of `_to_waves`."""
         along = cosines(self._side)
         shaped = waves.reshape(len(waves), self._channels, self._side, self._side)
         mixed = along.T @ shaped @ along
@@ -237,20 +240,20 @@ class GeneratorPrior:
         return images.reshape(waves.shape)
 
     def _covary(self, images: Floats) -> Floats:
-        """Images times the covariance of a class mean's deviation, (k, channels * side^2)."""
+        """Multiply images by a class deviation's prior covariance, (k, channels * side^2)."""
         waves = self._to_waves(images * self.envelope)
         waves *= self.own.variances(self._side, self._channels)
         return self._in_space(waves) * self.envelope
 
     def doubts(self, count: int, seed: int) -> Tensor:
-        """Draws of what templates may be beside what they are, float32 (c, count, pixels).
+        """Draw posterior deviations of the templates, float32 (c, count, pixels).
 
-        A draw x by the prior, with a draw n of the noise, differs from what is expected of x + n by
-        what is left of the noise: a draw of the doubt (Matheron's rule; Hoffman and Ribak 1991,
+        For a draw x from the prior and a draw n of the noise, x minus its posterior mean given
+        x + n is a draw of the posterior deviation (Matheron's rule; Hoffman and Ribak 1991,
         "Constrained Realizations of Gaussian Fields").
 
         Args:
-            count: of each class.
+            count: draws of each class.
             seed: of the draws.
         """
         random = np.random.default_rng(seed)
@@ -266,14 +269,14 @@ class GeneratorPrior:
         return torch.from_numpy(drawn)
 
     def variation(self, count: int, seed: int) -> Tensor:
-        """Draws of how a record may differ from its class's mean, float32 (c, count, pixels).
+        """Draw deviations of records from their class mean, float32 (c, count, pixels).
 
-        Differences have the spectrum of what one sees everywhere, 1 / f^2 (Ruderman and Bialek
-        1994, "Statistics of Natural Images"), and colours in the proportion that those of classes
-        have. A pixel's variance is 1 in the mean.
+        Deviations have the spectrum of natural images, 1 / f^2 (Ruderman and Bialek 1994,
+        "Statistics of Natural Images"), and the proportion of colours of the class deviations. The
+        variance of a pixel is 1 on average.
 
         Args:
-            count: of each class.
+            count: draws of each class.
             seed: of the draws.
         """
         random = np.random.default_rng(seed)
@@ -287,12 +290,12 @@ class GeneratorPrior:
         return torch.from_numpy(drawn)
 
     def _likeliest(self, unlikely: Callable[[Floats], float], usual: Spectrum) -> Spectrum:
-        """Of some spectra the most probable one.
+        """Find the most probable spectrum on the grid.
 
         Args:
-            unlikely: variances of coefficients, float64 (channels * side^2,), to the negative
-                logarithm of the likelihood.
-            usual: what is expected beforehand.
+            unlikely: maps variances of coefficients, float64 (channels * side^2,), to the negative
+                log likelihood.
+            usual: centre of the prior over spectra.
         """
 
         def in_all(spectrum: Spectrum) -> float:
@@ -314,7 +317,7 @@ class GeneratorPrior:
         return found
 
     def _sharper(self, spectrum: Spectrum, noise: float) -> NDArray[np.float64]:
-        """Variances of templates, by those of means and the variance of the noise on these."""
+        """Variances of templates, from the spectrum of means and the noise variance on them."""
         of_means = spectrum.variances(self._side, self._channels)
         sharp = replace(spectrum, amplitude=_SHARPER * spectrum.amplitude, power=2.0)
         seen = of_means / (of_means + noise)
@@ -322,17 +325,17 @@ class GeneratorPrior:
         return of_means + seen * wider
 
     def _waves(self, images: Tensor) -> Tensor:
-        """(c, k, channels * side^2) in space to coefficients of the channels' cosine transform."""
+        """Transform pixels (c, k, channels * side^2) to cosine coefficients of the channels."""
         shaped = images.unflatten(-1, (self._channels, self._side, self._side))
         waves = self._cosines @ shaped @ self._cosines.T
         return torch.einsum("dc,...chw->...dhw", self._colours, waves).flatten(-3)
 
     def energy(self, generator: ConditionalGenerator) -> Tensor:
-        """How unlikely a generator is, in units of the distance to the release.
+        """The negative log prior of a generator, in units of the distance to the release.
 
-        The distance D is a mean over c classes of squares whose noise has variance s^2, so that
-        the logarithm of the likelihood is -c D / (2 s^2), and that of the prior is -c E / (2 s^2)
-        with E as returned; but less where there is little noise (`_PLENTY`).
+        The distance D is a mean over c classes of squares whose noise has variance s^2, so the log
+        likelihood is -c D / (2 s^2). The energy E returned is scaled likewise: the log prior is
+        -c E / (2 s^2), but weaker where there is little noise (`_PLENTY`).
         """
         mean, each = self._variance.mean(), self._variance[:, None, None]
         total = torch.zeros((), device=self._variance.device)
@@ -350,34 +353,34 @@ class GeneratorPrior:
 
 
 def _colours(channels: int) -> Floats:
-    """Channels to brightness and colour differences, (channels, channels); grey is brightness."""
+    """Matrix from channels to brightness and colour differences, (channels, channels)."""
     return np.eye(1) if channels == GREY else _OPPONENTS
 
 
 def _middle(seen: Floats, variances: Floats) -> tuple[Floats, Floats]:
-    """What classes have in common, by generalised least squares, and its variance.
+    """Estimate the part shared by all classes by generalised least squares, with its variance.
 
-    A class counts the less, the more its noise *and* what it has of its own let it vary: a frequent
-    class, whose noise is next to nothing, is still one class.
+    A class is weighted by the inverse of its noise *and* deviation variance: a frequent class, with
+    hardly any noise, is still only one class.
 
     Args:
         seen: coefficients of class means (k, p).
-        variances: of each, about what is common (k, p).
+        variances: of each about the shared part (k, p).
     """
     of_middle = 1 / (1 / variances).sum(axis=0)
     return of_middle * (seen / variances).sum(axis=0), of_middle
 
 
 def _unlikely(seen: Floats, variances: Floats) -> float:
-    """Negative logarithm of the density of normal variables of mean 0, but for a constant."""
+    """Negative log density of centred normal variables, up to a constant."""
     return float((seen**2 / variances + np.log(variances)).sum() / 2)
 
 
 def _unlikely_apart(seen: Floats, variances: Floats) -> float:
-    """The same of class means about something common of which nothing is known beforehand.
+    """The same for class means about a shared mean that has a flat prior.
 
-    That of their deviations from each other (restricted likelihood; Patterson and Thompson 1971,
-    "Recovery of Inter-Block Information when Block Sizes are Unequal").
+    This is the density of their deviations from each other (restricted likelihood; Patterson and
+    Thompson 1971, "Recovery of Inter-Block Information when Block Sizes are Unequal").
     """
     middle, of_middle = _middle(seen, variances)
     return _unlikely(seen - middle, variances) - float(np.log(of_middle).sum() / 2)

@@ -1,8 +1,8 @@
-"""The distance to a release where a batch is small: running averages of generated features.
+"""The distance to a release for small batches: generated means are averaged over steps.
 
-A batch of a few images says little of the mean feature of what a generator makes, and through a
-large network more images take too long. So the means are averaged over steps, which go through the
-same images again and again (as in Harder et al. 2023, DP-MEPF).
+A batch of a few images estimates a generator's mean feature poorly, and larger batches take too
+long through a large network. So means are averaged over steps, which visit the same images again
+and again (as in Harder et al. 2023, DP-MEPF).
 """
 
 from __future__ import annotations
@@ -22,28 +22,29 @@ from ..kernels.mean_embedding import released_mean
 from ..kernels.registry import kernel_of
 
 _MEMORY: Final = 20
-"""Steps that are averaged over."""
+"""Number of steps in the average."""
 _OWN: Final = 3.0
-"""Weight of how classes differ, beside what they have in common."""
+"""Weight of the classes' deviations, relative to the part they have in common."""
 
 
 class RunningDistance:
     """mean over classes c of || mu_c - m_c ||^2, m_c being the running mean of generated features.
 
-    The difference is taken apart into its mean over classes and what each class has beside it,
-    which weighs more: it is what classifiers learn. Gradients are those of the batch's own part of
-    m_c, as if it were all of it.
+    The difference is split into its mean over classes and each class's deviation from it, which
+    weighs more because classifiers learn from it. Gradients flow through the current batch as if
+    m_c were its mean alone.
 
     Guarantee:
         Post-processing: reads the release alone. (docs/privacy/proofs.md, statement 10.)
 
     Args:
-        release: mu with its noise.
+        release: holds mu with its noise.
         device: where records are.
-        module: of "perceptual" features: what computes them.
+        module: for "perceptual" features: computes them.
 
     Attributes:
-        noise_variance: of an entry of each class's own mean feature, float32 (c,).
+        noise_variance: variance of the noise on an entry of each class's mean feature, float32
+            (c,).
         noise_floor: what the release's noise alone adds to the distance, in expectation.
     """
 
@@ -57,16 +58,16 @@ class RunningDistance:
         self._seen = 0
         self.in_pairs = False
         self.noise_variance = torch.as_tensor(mean.noise, device=device).square().float()
-        # A class's noise is in what all have in common, too.
+        # A class's noise also enters the common part.
         classes = len(mean.noise)
         weight = 1 / classes + _OWN * (1 - 1 / classes)
         self.noise_floor = float(self.noise_variance.mean()) * self._target.shape[1] * weight
 
     def look_at(self, records: Tensor) -> None:
-        """Nothing is chosen by generated records."""
+        """Do nothing: no directions or weights are chosen."""
 
     def __call__(self, records: Tensor) -> Tensor:
-        """The distance of what was generated lately.
+        """The distance of the recently generated records.
 
         Args:
             records: (c, b, record size), values 0..1.

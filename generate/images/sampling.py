@@ -23,9 +23,8 @@ def sample(
     Args:
         generator: in evaluation mode, on the CPU.
         count: how many records.
-        class_weights: released share of each class, float64 (c,); the labels follow them as
-            closely as whole numbers can.
-        seed: of labels and latent codes.
+        class_weights: share of each class, float64 (c,); labels follow the shares up to rounding.
+        seed: seeds labels and latent codes.
 
     Returns:
         Images, uint8 (count, side, side), or in colour (count, side, side, 3), and labels, int64

@@ -1,4 +1,4 @@
-"""How frequent classes are, as far as the noise on their counts lets it be known."""
+"""Estimates of the class shares, from noisy counts and pixel sums."""
 
 from __future__ import annotations
 
@@ -16,29 +16,29 @@ from .initialisation import noisy_means
 from .prior import GeneratorPrior
 
 _APART: Final = 0.3
-"""How much classes differ in brightness, over how much records differ from what all have in common:
-.1 to .5 in sets of digits and clothes, dark and bright."""
+"""Typical spread of the classes' brightness, relative to how much records differ from the common
+image: .1 to .5 in sets of digits and clothes, dark and bright."""
 _CREDENCE: Final = 1.0
-"""Standard deviation of the logarithm of that around `_APART`, before it is learnt."""
+"""Prior standard deviation of the logarithm of that spread around `_APART`."""
 _DIFFERENCES: Final = tuple(float(each) for each in np.geomspace(0.002, 0.5, 24))
-"""Differences of the classes' brightness, relative to its mean, that are tried."""
+"""Candidate spreads of the classes' brightness, relative to its mean."""
 _LEAST: Final = 0.01
-"""Records differ at least so much from what all have in common."""
+"""Records are taken to differ at least this much from the common image."""
 
 
 def likely_shares(release: Release) -> Floats:
-    """By counts, and by pixels where a release is of them.
+    """Estimate class shares from counts and, where pixels are released, from pixel sums.
 
-    The sum of the features of a class's records along the image that classes have in common is
-    their number times how bright they are along it. It has a quarter to a half of the noise that
-    counts have; but classes differ in brightness, by a standard deviation t of their mean, beside
-    which counts are of use again. So of a share s there are two estimates, with variances v + (s
-    t)^2 and w, and they are weighted by the reciprocals of these.
+    Projected on the image that classes have in common, the sum of a class's features is its number
+    of records times their brightness. This has a quarter to a half of the noise of the counts. But
+    brightness varies between classes, with a relative standard deviation t, so the counts still
+    help. A share s thus has two estimates, with variances v + (s t)^2 and w, and they are weighted
+    by their precisions.
 
-    What t is, the difference of the two says, of variance v + (s t)^2 + w, where the noise is not
-    too much for that (empirical Bayes). Beforehand t is believed to be in proportion to how much
-    records differ from the common image, one minus the mean cosine between the two: bright grounds
-    make all images alike, and then classes are equally bright.
+    t is estimated from the difference of the two, whose variance is v + (s t)^2 + w (empirical
+    Bayes). Its prior is proportional to how much records differ from the common image, one minus
+    the mean cosine between the two: a bright background makes all images alike, and then classes
+    are equally bright.
 
     Guarantee:
         Post-processing: reads the release alone. (docs/privacy/proofs.md, statement 10.)
@@ -74,10 +74,10 @@ def likely_shares(release: Release) -> Floats:
 
 
 def shrunk_shares(release: Release) -> Floats:
-    """The released shares, drawn towards equal ones as far as noise explains their differences.
+    """The released shares, shrunk towards equal ones as far as noise explains their spread.
 
-    With 1,000 records at epsilon 1 a count of 100 is off by 22; a mean feature that is divided by
-    it is as wrong, as a whole.
+    With 1,000 records at epsilon 1 a count of 100 is off by 22, and a mean feature that is divided
+    by it gets the same relative error.
 
     Guarantee:
         Post-processing: reads the release alone. (docs/privacy/proofs.md, statement 10.)
@@ -92,12 +92,12 @@ def shrunk_shares(release: Release) -> Floats:
 
 
 def _shrunk(shares: Floats, noise: Floats) -> Floats:
-    """Shares with noise of such variances to what is expected of them.
+    """Shrink noisy shares, given the variances of their noise, to their posterior means.
 
-    Shares differ from 1 / c by a normal variable of variance t, and noisy ones from these by the
-    noise, of variance v: the expectation of the former keeps t / (t + v) of a difference. t is what
-    the noisy differences leave when v is taken off (Efron and Morris 1973, "Stein's Estimation Rule
-    and Its Competitors").
+    Shares have a normal prior of mean 1 / c and variance t, and noise of variance v, so the
+    posterior mean keeps t / (t + v) of a deviation from 1 / c. The variance t is estimated as that
+    of the noisy deviations minus v (Efron and Morris 1973, "Stein's Estimation Rule and Its
+    Competitors").
     """
     differences = shares - 1 / len(shares)
     true = max(0.0, float(np.mean(differences**2 - noise)))
@@ -105,7 +105,7 @@ def _shrunk(shares: Floats, noise: Floats) -> Floats:
 
 
 def _common_image(release: Release) -> Floats:
-    """What classes have in common, as an image of length 1, float64 (channels * side^2,)."""
+    """The image that classes have in common, scaled to length 1, float64 (channels * side^2,)."""
     schema = release.schema
     assert isinstance(schema, ImageSchema)
     no_noise = torch.zeros(len(schema.classes))

@@ -1,4 +1,4 @@
-"""Stage three: train a generator from a release, and from nothing else."""
+"""Stage three for images: train a generator from a release and nothing else."""
 
 from __future__ import annotations
 
@@ -39,39 +39,43 @@ from .whitening import WhitenedDistance
 G = TypeVar("G", bound=ImageGenerator | DeformedGenerator)
 _LOOK_EVERY: Final = 200
 _LOOKED_AT: Final = 100
-"""After so many steps the objective looks at so many records of each class, to weigh directions. A
-multiple of `AT_ONCE`: only then may the noise floor change."""
+"""Every `_LOOK_EVERY` steps the objective weighs directions anew, by `_LOOKED_AT` generated records
+of each class. The interval is a multiple of `AT_ONCE`, because the noise floor may change only
+then."""
 _CLEAR: Final = 0.006
-"""Up to this much noise on a class's mean feature, in any one direction, all steps are taken."""
+"""With at most this much noise on a class's mean feature, in any one direction, no steps are left
+out."""
 _IN_COLOUR: Final = 500
-"""Steps in colour, at most. Classes of photographs differ little compared with the noise: with more
-steps images come closer to the release, and farther from the records' own mean embedding."""
+"""Most steps for colour images. Their classes differ little compared with the noise: with more steps,
+images come closer to the release but farther from the records' own mean embedding."""
 _LEAST_STEPS: Final = 30
 _OF_PIXELS: Final = 60
-"""Steps towards mean images, at most. Templates begin there, and become as sharp as deformations
-blur them; more than noise explains is not asked for: there are as many templates' values as means'.
+"""Most steps where only mean images are released. Templates start at the means and are sharpened to
+undo the blur of the deformations. Training stops at a distance that noise explains: templates have
+as many values as the means, so they could fit all of it.
 """
 _AS_ALL: Final = 0.8
-"""Size of deformations of images of which the release tells the mean ones alone."""
+"""Size of the deformations where only mean images are released."""
 _FACTORS: Final = 2.5
-"""So large may factors be beside what classes differ by, where a release tells mean images
-alone: they stay what they are by chance, and what tells pale images apart drowned in them."""
+"""Largest size of factors, relative to how much classes differ, where only mean images are
+released. There the factors keep their random start, and larger ones hid what tells pale images
+apart."""
 _DOUBTS: Final = 200
-"""Directions in which templates of 28x28 pixels may be others than they are: records are drawn as
-if they were. Noise that all records of a class shared would be what classifiers learn. Of larger
-images there are fewer, so that a generator's file stays small."""
+"""Number of directions in which a template of 28x28 pixels is uncertain. Each record is drawn with
+its own deviation along them: noise shared by all records of a class is what classifiers would
+learn. Larger images get fewer directions, which keeps a generator's file small."""
 _VARIED: Final = 400
-"""Likewise where a release tells mean images alone: in these directions records vary, too."""
+"""The same where only mean images are released: there, records also vary along these directions."""
 _DOUBTED: Final = 1.75
-"""So many times what is in doubt, in squares, is taken off what classes seem to differ by: some
-more than there is of it, because how much that is, is a guess of its own."""
+"""Multiple of the templates' posterior variance that is subtracted from the variance between
+classes. It exceeds 1 because the posterior variance is itself an estimate."""
 _OF_SIZE: Final = 28 * 28
 _CERTAIN: Final = 0.01
-"""A template that is known this well, pixel by pixel, is taken as it is."""
+"""Below this posterior standard deviation per pixel, a template counts as known exactly."""
 
 
 def usual_settings(release: Release) -> TrainingSettings:
-    """How to train on a release if nobody says: with more noise, fewer steps fit less of it.
+    """The default settings: the more noise, the fewer steps, so that less of the noise is fitted.
 
     Args:
         release: of images.
@@ -87,7 +91,7 @@ def usual_settings(release: Release) -> TrainingSettings:
 
 
 def _clear(release: Release) -> float:
-    """1, or less where there is more noise than `_CLEAR`."""
+    """1 for noise up to `_CLEAR`, and less beyond it."""
     return _CLEAR / release.blur if release.blur > _CLEAR else 1.0
 
 
@@ -110,7 +114,7 @@ def train(
         settings: how to train; `usual_settings` if None.
         module: of "perceptual" features: the file that they were made with.
         device: "auto", "cpu" or "cuda".
-        distance_to: makes what is to become small, of a release, a device and a module.
+        distance_to: makes the objective from a release, a device and a module.
 
     Raises:
         ModuleError: the module is missing, is another one, or failed.
@@ -130,7 +134,7 @@ def train(
         spec.side,
         objective.noise_variance,
         spec.channels,
-        alike_together=means_alone,  # where a network says more of classes, it gains nothing
+        alike_together=means_alone,  # gains nothing where a network's features are released
     )
     generator.start_from(torch.from_numpy(prior.start))
     if means_alone:
@@ -165,11 +169,11 @@ def train(
 
 
 def _deformed(generator: ConditionalGenerator, release: Release) -> DeformedGenerator:
-    """With deformations as large as a release says, or as is known before there is one."""
+    """Add deformations, with learnt sizes or, if the release says too little, fixed ones."""
     match release.feature_map:
         case PixelFeatures():
             return DeformedGenerator(generator, _AS_ALL, learnt=False)
-        case JointImageFeatures():  # much noise: it says little of how images of a class vary
+        case JointImageFeatures():  # noise hides how images of a class vary
             return DeformedGenerator(generator, _clear(release))
     return DeformedGenerator(generator)
 
@@ -183,14 +187,14 @@ def approach(
     unlikely: Callable[[], Tensor] | None = None,
     as_near_as_noise: bool = False,
 ) -> Training[G]:
-    """Train a generator by a distance to a release: at every step as many images of each class.
+    """Minimise a generator's distance to a release, with balanced classes in each batch.
 
     Args:
         generator: on the device.
         objective: the distance.
         settings: how to train.
         device: where.
-        unlikely: what is made small beside the distance, a scalar.
+        unlikely: a penalty that is added to the distance, a scalar.
         as_near_as_noise: whether to stop at a distance that noise alone explains.
 
     Raises:
@@ -231,9 +235,9 @@ def approach(
 def _shared_out(
     objective: ImageDistance, generator: nn.Module, every_class: Tensor
 ) -> Iterator[Callable[[Tensor], Tensor]]:
-    """The distance of what is generated from codes, where that is faster by a thread for each core.
+    """The distance as a function of codes, with a thread for each core where that is faster.
 
-    A network of layers is faster if torch divides each of them among its threads.
+    Layered networks are not split this way: torch's own threads within each layer are faster.
     """
     count = len(every_class)
     threads = min(torch.get_num_threads(), count) if every_class.device.type == "cpu" else 1
@@ -257,7 +261,7 @@ def _shared_out(
 def first_generator(release: Release, means: NoisyMeans | None, seed: int) -> ConditionalGenerator:
     """An untrained generator.
 
-    Where templates tell the classes apart, its factors are the smaller the more noise there is.
+    Its factors shrink with the noise if templates tell the classes apart.
     """
     schema = _schema(release)
     spec = GeneratorSpec(schema.side, len(schema.classes), channels=schema.channels)

@@ -1,15 +1,15 @@
-"""How much records of a class differ from each other, where a release tells mean images alone.
+"""How much records of a class vary, where a release holds mean images alone.
 
-Deformations and what is not known of a template leave the images of a class more alike than its
-records are. How alike these are, mean images do say: features have length 1, so the square of a
-mean feature's length is the mean cosine of two records of the class. Noise adds what is known to
-that, and a thousand records are enough to know it to a few hundredths. So images get further
-factors, of the spectrum that differences of images have, as large as that cosine asks for.
-Classifiers that learn from images too much alike trust in detail that only noise tells apart.
+Deformations and the posterior uncertainty of templates leave generated images of a class too
+similar. Mean images do reveal how similar real records are: features have length 1, so the squared
+length of a mean feature is the mean cosine of two records of the class. Noise adds a known amount,
+and a thousand records determine the cosine to a few hundredths. So images get further factors, with
+the spectrum of natural image differences, scaled to match that cosine. Classifiers trained on
+images that are too similar rely on detail that is only noise.
 
-Images are cut to 0..1, so that what varies more would be greyer in the mean. Templates make up for
-that: where a mean pixel is nearly black, the template is far below it. They make up for what is
-added alone: what a template may be was part of what a release was read with.
+Pixels are clipped to 0..1, so larger factors would turn the mean image greyer. Templates
+compensate: where a mean pixel is nearly black, the template lies far below it. They compensate for
+the added factors alone, since the uncertainty of templates was already part of reading the release.
 """
 
 from __future__ import annotations
@@ -26,27 +26,27 @@ from ..kernels.registry import kernel_of
 from .generator import ConditionalGenerator
 
 _LOOKED_AT: Final = 100
-"""Records of each class, whose cosines are measured."""
+"""Generated records of each class whose cosines are measured."""
 _LARGEST: Final = 8.0
-"""Standard deviation of a pixel before it is cut, at most, over what classes are known to differ
-by: what tells them apart would drown in more. With 3,000 of MNIST's records at epsilon 1 it is
-about that; with 1,000, of which too much is in doubt, nothing is added."""
+"""Largest standard deviation of a pixel before clipping, relative to how much classes are known to
+differ: more would hide what tells them apart. 3,000 MNIST records at epsilon 1 nearly reach it;
+with 1,000, whose means are too uncertain, nothing is added."""
 _SPREAD: Final = 1.2
-"""How much less alike records may be, before a release is read: a standard deviation, over how far
-the cosine of images is from 1. MNIST's records are farther by 1.2 of that."""
+"""Prior standard deviation of the records' cosine, relative to the distance of the images' cosine
+from 1. For MNIST, records are farther from 1 by 1.2 times that distance."""
 _HALVINGS: Final = 10
 _FARTHEST: Final = 8.0
-"""Templates are sought so many standard deviations beyond black and white."""
+"""Templates are searched for up to this many standard deviations beyond black and white."""
 _TEMPLATE_HALVINGS: Final = 30
 _DARKEST: Final = 0.002
-"""Means of pixels are kept so far from black and white, where they say nothing of templates."""
+"""Pixel means are kept this far from black and white, where they do not determine the template."""
 
 
 def released_cosine(release: Release) -> tuple[float, float]:
     """The mean cosine of two records of a class, and the standard deviation of its noise.
 
-    Pairs are as frequent as they are among records. Shares of classes are in the sum of squares
-    alone, which their noise changes little.
+    Pairs of a class count by their frequency among records. Class shares enter through their sum of
+    squares alone, which noise changes little.
 
     Guarantee:
         Post-processing: reads the release alone. (docs/privacy/proofs.md, statement 10.)
@@ -59,13 +59,13 @@ def released_cosine(release: Release) -> tuple[float, float]:
 
 
 def likely_cosine(seen: float, deviation: float, without: float) -> float:
-    """What is expected of the mean cosine, given what a release shows of it.
+    """The posterior mean of the mean cosine.
 
     Args:
-        seen: in the release, with its noise.
-        deviation: of that noise.
-        without: of images that vary by no further factors, which is believed beforehand: to vary
-            what noise hides by a guess drowns what little is known of classes.
+        seen: the cosine by the release, with its noise.
+        deviation: standard deviation of that noise.
+        without: the cosine of images without further factors, which is the prior mean: to add
+            variation that noise hides would drown what little is known of classes.
     """
     spread = _SPREAD * (1 - without)
     kept = spread**2 / (spread**2 + deviation**2) if deviation else 1.0
@@ -81,16 +81,16 @@ def varied(
     known: float,
     seed: int,
 ) -> ConditionalGenerator:
-    """A generator whose images are as unlike each other as a release says records are.
+    """A generator whose images vary as much as a release says records do.
 
     Args:
         generator: as it was trained, on the CPU.
-        release: of features of length 1, a matrix for each batch.
-        doubts: further factors, (classes, k, pixels): of what a template may be.
-        variation: those that are made as large as needed, and added to them; likewise. Mean images
-            stay as they are without.
-        known: by how much a pixel differs from class to class, beyond what is in doubt.
-        seed: of the images by which that is found.
+        release: of features of length 1, given as a matrix for each batch.
+        doubts: further factors for the uncertainty of templates, (classes, k, pixels).
+        variation: factors that are scaled to match the released cosine and added to `doubts`, of
+            the same shape. They leave mean images as they are.
+        known: standard deviation of a pixel between classes, beyond the uncertainty.
+        seed: of the images that the scale is found with.
     """
     doubtful = generator.with_factors(doubts)
     if not known:
@@ -127,11 +127,11 @@ def varied(
 def with_mean_of(
     narrower: ConditionalGenerator, wider: ConditionalGenerator
 ) -> ConditionalGenerator:
-    """A generator whose pixels have the same mean as those of another one, once they are cut.
+    """A generator with new templates, so that its clipped pixels have another one's means.
 
     Args:
-        narrower: with the mean that is wanted.
-        wider: with more, or larger, factors.
+        narrower: the generator with the wanted means.
+        wider: the generator with more, or larger, factors.
     """
     before, after = (
         each.factors.square().sum(dim=1, keepdim=True).sqrt() for each in (narrower, wider)
@@ -146,7 +146,7 @@ def with_mean_of(
 
 
 def _cut_mean(middle: Tensor, deviation: Tensor) -> Tensor:
-    """The mean of normal variables that are cut to 0..1."""
+    """The mean of normal variables that are clipped to 0..1."""
     deviation = deviation.clamp(min=1e-6)
     below, above = -middle / deviation, (1 - middle) / deviation
     within = torch.special.ndtr(above) - torch.special.ndtr(below)

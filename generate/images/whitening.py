@@ -1,9 +1,10 @@
-"""The distance to a release in coordinates that weigh alike, as far as its noise allows.
+"""The distance to a release in whitened coordinates, regularised by the release's noise.
 
-Features of one class differ a great deal in a few directions and very little in the others. Their
-plain distance is all about the former, and gradient descent takes very long to match the latter,
-which classifiers look at. So the difference is divided, direction by direction, by the variance of
-generated features there plus a multiple of the noise's: the more noise, the less is changed.
+Features of one class vary a great deal in a few directions and very little in the others. The plain
+distance is dominated by the former, and gradient descent takes very long to match the latter, which
+classifiers rely on. So the squared difference in each direction is divided by the variance of
+generated features there plus a multiple of the noise variance: the more noise, the weaker the
+whitening.
 """
 
 from __future__ import annotations
@@ -20,23 +21,24 @@ from ..kernels.factors import Factors, factors_of
 from ..kernels.registry import kernel_of
 
 _SMOOTHING: Final = 2000.0
-"""Variances below this many times the noise's are not told apart. Chosen on MNIST at epsilon 1."""
+"""Multiple of the noise variance that is added to each variance. Chosen on MNIST at epsilon 1."""
 _LEAST: Final = 1e-5
-"""Nor are variances below this, the whole feature having length 1: weights would differ too much
+"""Least value of what is added, for features of length 1: below it, weights would differ too much
 for the training to converge."""
 _LEFT: Final = 200
 _RIGHT: Final = 300
-"""So many directions are looked at of either factor; the others hold next to nothing but noise."""
+"""Principal directions kept of the left and right factor; the others hold hardly anything but
+noise."""
 
 
 class WhitenedBlock:
-    """One part of the coordinates: the released matrix there, and the basis that it is seen in.
+    """One block of coordinates: the released matrix there, in a basis of principal directions.
 
     Attributes:
         left: orthonormal directions of the left factor, (l, at most 200).
-        right: of the right factor, (r, at most 300).
+        right: orthonormal directions of the right factor, (r, at most 300).
         target: the released mean feature of each class in this basis, (c, 200, 300).
-        weight: of each class and direction, above 0 and at most 1, (c, 200, 300).
+        weight: weight of each class and direction, above 0 and at most 1, (c, 200, 300).
     """
 
     def __init__(self, target: Tensor, factors: Factors, floor: Tensor) -> None:
@@ -60,7 +62,7 @@ class WhitenedBlock:
         self._size = (self._pull * self.target).sum(dim=(1, 2))
 
     def distance(self, factors: Factors, classes: slice, *, in_pairs: bool) -> Tensor:
-        """The weighted distance of each of some classes, without bias, (k,)."""
+        """An unbiased estimate of the weighted distance of each given class, (k,)."""
         weight = self.weight[classes]
         left, right = factors.left @ self.left, factors.right @ self.right
         size = left.shape[1]
@@ -75,14 +77,15 @@ class WhitenedBlock:
 
 
 class WhitenedDistance:
-    """mean over classes c of sum_j w_j (<e_j, mu_c> - E <e_j, phi(x | c)>)^2, without bias.
+    """mean over classes c of sum_j w_j (<e_j, mu_c> - E <e_j, phi(x | c)>)^2, unbiased.
 
     mu_c is the released mean feature of class c. The e_j are products of principal directions of
     the two factors of generated features (as in Martens and Grosse 2015, "Optimizing Neural
     Networks with Kronecker-factored Approximate Curvature"), and w_j = t / (v_j + t) with the
-    variance v_j of generated features within a class along e_j, and t a multiple of the noise's
-    variance. Leaving out the pairs of a record with itself makes the estimate unbiased, as in
-    `MeanEmbeddingDistance`, and so does leaving out those with the record of the opposite code.
+    variance v_j of generated features within a class along e_j, and t a multiple of the noise
+    variance. As in `MeanEmbeddingDistance`, the estimate is unbiased because the pairs of a record
+    with itself are left out, and with antithetic codes also its pair with the record of the
+    opposite code.
 
     Args:
         release: of images.
@@ -93,9 +96,9 @@ class WhitenedDistance:
     Attributes:
         noise_variance: as in `ImageDistance`.
         in_pairs: as above.
-        blocks: the parts of the coordinates; none before something was looked at.
-        threads_may_share: whether several threads may ask for distances at once: not if a module is
-            in use, whose code is not ours.
+        blocks: the blocks of coordinates; none before the first `look_at`.
+        threads_may_share: whether several threads may compute distances at once; not with a module,
+            whose code is foreign.
 
     Guarantee:
         Post-processing: reads the release alone. (docs/privacy/proofs.md, statement 10.)
@@ -120,7 +123,7 @@ class WhitenedDistance:
 
     @torch.no_grad()
     def look_at(self, records: Tensor) -> None:
-        """Choose directions and weights by generated records.
+        """Choose directions and weights from generated records.
 
         Args:
             records: (c, b, record size), values 0..1; 100 a class are enough.
@@ -141,7 +144,7 @@ class WhitenedDistance:
         return float((self.noise_variance * total).mean())
 
     def __call__(self, records: Tensor) -> Tensor:
-        """The distance of a batch, in the directions that were last chosen.
+        """The distance of a batch, in the directions chosen last.
 
         Args:
             records: (c, b, record size), values 0..1, b >= 2 of each class; in pairs, an even
@@ -150,11 +153,11 @@ class WhitenedDistance:
         return self.of_classes(records, slice(None)).mean()
 
     def of_classes(self, records: Tensor, classes: slice) -> Tensor:
-        """The distances of some classes, of which this is the mean over all, (k,).
+        """The distances of some classes, (k,); the mean over all classes is the distance.
 
         Args:
-            records: of these classes, (k, b, record size), as above.
-            classes: which these are.
+            records: records of these classes, (k, b, record size), as above.
+            classes: the slice of classes.
         """
         factors = factors_of(self._kernel.features(records))
         parts = [
@@ -165,7 +168,7 @@ class WhitenedDistance:
 
 
 def _within(vectors: Tensor) -> Tensor:
-    """Products of the two of each pair: (c, b, k) to (c, b / 2, k)."""
+    """Products within each antithetic pair: (c, b, k) to (c, b / 2, k)."""
     one, other = vectors.chunk(2, dim=1)
     return one * other
 
@@ -176,8 +179,8 @@ def _lengths(vectors: Tensor) -> Tensor:
 
 
 def _principal(vectors: Tensor, most: int) -> Tensor:
-    """The strongest directions of some vectors (c, b, k), orthonormal columns (k, at most most)."""
-    # Their span first: there may be thousands of coordinates, but there are few vectors.
+    """The principal directions of vectors (c, b, k): orthonormal columns (k, at most `most`)."""
+    # QR first: there may be thousands of coordinates, but only few vectors.
     span, within = torch.linalg.qr(vectors.flatten(0, 1).T)
     directions, _, _ = torch.linalg.svd(within, full_matrices=False)
     strongest: Tensor = span @ directions[:, :most]

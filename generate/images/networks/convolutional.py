@@ -16,11 +16,11 @@ _KERNEL: Final = 5
 
 
 class ConvolutionalGenerator(nn.Module):
-    """Latent code and one-hot class to an image.
+    """Maps a latent code and one-hot class to an image.
 
-    Two fully connected layers with batch norm, then twice a bilinear upsampling to double the size
-    and a 5x5 convolution, and a sigmoid: the network of DP-MERF (Harder et al. 2021), which DP-NTK
-    (Yang et al., arXiv 2303.01687) takes for MNIST and FashionMNIST.
+    Two fully connected layers with batch norm are followed by two bilinear upsamplings to double
+    the size, each with a 5x5 convolution, and a sigmoid. This is the network of DP-MERF (Harder et
+    al. 2021), which DP-NTK (Yang et al., arXiv 2303.01687) uses for MNIST and FashionMNIST.
     """
 
     def __init__(self, spec: NetworkSpec) -> None:
@@ -54,16 +54,15 @@ class ConvolutionalGenerator(nn.Module):
 
 
 class EnlargingConvolution(nn.Conv2d):
-    """Bilinear upsampling, corners upon corners, and a 5x5 convolution, as one linear map.
+    """Bilinear upsampling, with aligned corners, and a 5x5 convolution, as one linear map.
 
-    Both go down columns and along rows one after the other, which makes two matrix products of
-    them, and nothing of the larger size but what comes out. A convolution to one channel takes
-    libraries several times as long.
+    It acts first down columns and then along rows, as two matrix products, so that only the output
+    has the larger size. Library convolutions to one channel take several times as long.
 
     Args:
-        before: channels of what comes in.
-        channels: of what comes out.
-        side: height and width of what comes out.
+        before: channels of the input.
+        channels: channels of the output.
+        side: height and width of the output.
     """
 
     def __init__(self, before: int, channels: int, side: int) -> None:
@@ -71,7 +70,7 @@ class EnlargingConvolution(nn.Conv2d):
         self.side = side
 
     def forward(self, planes: Tensor) -> Tensor:
-        """(b, before, s, s) to (b, channels, side, side)."""
+        """Map (b, before, s, s) to (b, channels, side, side)."""
         count, before, small, _ = planes.shape
         moved = _enlarged_and_moved(small, self.side, self.weight)
         down = torch.einsum("oiuv,upr->irovp", self.weight, moved).reshape(before * small, -1)
@@ -85,7 +84,7 @@ class EnlargingConvolution(nn.Conv2d):
 
 
 def _enlarged_and_moved(small: int, side: int, like: Tensor) -> Tensor:
-    """What makes a line of pixels longer, for each place of the kernel, (5, side, small)."""
+    """The matrix that upsamples a line of pixels, for each kernel position, (5, side, small)."""
     places = torch.eye(small, dtype=like.dtype, device=like.device)[None]
     enlarged = nn.functional.interpolate(places, side, mode="linear", align_corners=True)[0].T
     padded = nn.functional.pad(enlarged, (0, 0, _KERNEL // 2, _KERNEL // 2))

@@ -16,12 +16,12 @@ from .spec import NetworkSpec
 
 _MOST_WIDTH: Final = 256
 _STAGES: Final = 8, 4, 2, 1
-"""Channels of the stages, in widths; each is twice as large as the one before."""
+"""Channels of the stages, in multiples of the width; each stage doubles the image's size."""
 
 
 @dataclass(frozen=True)
 class ResidualSpec(NetworkSpec):
-    """All that is needed beside its weights to rebuild a residual network.
+    """Everything needed to rebuild a residual network, except its weights.
 
     Attributes:
         width: channels of the last stage.
@@ -40,12 +40,12 @@ class ResidualSpec(NetworkSpec):
 
 
 class ResidualGenerator(nn.Module):
-    """Latent code and one-hot class to an image, through ResNet18 turned round.
+    """Maps a latent code and one-hot class to an image, through a reversed ResNet18.
 
-    A fully connected layer, four stages of two residual blocks each (He et al. 2016, "Deep Residual
-    Learning for Image Recognition"), of which all but the first begin with an enlargement to twice
-    the size, a last convolution and a sigmoid: 18 layers. DP-NTK (Yang et al., arXiv 2303.01687)
-    takes a ResNet18 for CIFAR-10 and CelebA, and says no more of it.
+    It has 18 layers: a fully connected one, four stages of two residual blocks each (He et al.
+    2016, "Deep Residual Learning for Image Recognition"), and a last convolution with a sigmoid.
+    All stages but the first begin by enlarging to twice the size. DP-NTK (Yang et al., arXiv
+    2303.01687) uses a ResNet18 for CIFAR-10 and CelebA, without further detail.
     """
 
     def __init__(self, spec: ResidualSpec) -> None:
@@ -82,7 +82,7 @@ class ResidualGenerator(nn.Module):
 
 
 class _Block(nn.Module):
-    """Two 3x3 convolutions beside which what came in goes on."""
+    """Two 3x3 convolutions with a shortcut around them."""
 
     def __init__(self, before: int, channels: int) -> None:
         super().__init__()
@@ -97,5 +97,5 @@ class _Block(nn.Module):
         self.shortcut = nn.Identity() if same else nn.Conv2d(before, channels, 1, bias=False)
 
     def forward(self, planes: Tensor) -> Tensor:
-        """(b, before, h, w) to (b, channels, h, w)."""
+        """Map (b, before, h, w) to (b, channels, h, w)."""
         return torch.relu(self.way(planes) + self.shortcut(planes))

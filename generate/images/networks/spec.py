@@ -1,4 +1,4 @@
-"""The description of a generator of images that is written beside its weights."""
+"""The description of an image generator, which is stored with its weights."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def require_form(side: int, classes: int, channels: int, *codes: int) -> None:
 
 @dataclass(frozen=True)
 class NetworkSpec:
-    """All that is needed beside its weights to rebuild a network.
+    """Everything needed to rebuild a network, except its weights.
 
     Attributes:
         side: height and width of an image.
