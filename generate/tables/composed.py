@@ -1,4 +1,4 @@
-"""Stage three with parts that were chosen: a generator of rows and an objective, by their names."""
+"""Stage three for tables with a generator and an objective chosen by name."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ from .training import approach
 def train_composed(
     release: Release, settings: ComposedSettings, *, device: str = AUTO
 ) -> Training[RowGenerator]:
-    """Train the generator that was chosen, by the distance that was chosen.
+    """Train the chosen generator with the chosen objective.
 
-    With "mlp" and "mmd" this is Algorithm 1 of Yang et al., arXiv 2303.01687: at every step a fresh
-    batch, as many of each class, and the gradient of equation 6.
+    With "mlp" and "mmd" this is Algorithm 1 of Yang et al., arXiv 2303.01687: each step takes a
+    fresh batch, with equally many records of each class, and the gradient of equation 6.
 
     Guarantee:
         Post-processing: reads the release alone, so the result is as private as the release.
@@ -39,12 +39,12 @@ def train_composed(
 
     Args:
         release: an opened release of a table.
-        settings: which parts, and how.
+        settings: the parts, and how to train.
         device: "auto", "cpu" or "cuda".
 
     Raises:
         GeneratorError: the training diverged, the release is not of a table, or it holds marginals,
-            which the plain loss does not know.
+            which the plain loss does not support.
         DeviceError: there is no such device here.
     """
     schema = release.schema
@@ -65,7 +65,7 @@ def _chosen(schema: TableSchema, settings: ComposedSettings) -> RowGenerator:
 def _distance(
     release: Release, schema: TableSchema, settings: ComposedSettings, place: torch.device
 ) -> tuple[Callable[[Tensor], Loss], float]:
-    """What is made small, and what the release's noise alone adds to it."""
+    """The objective, and what the release's noise alone adds to it."""
     if settings.objective in (PLAIN, PEARL):
         if settings.objective == PLAIN and parts_of(release.feature_map).marginals is not None:
             raise GeneratorError(

@@ -1,9 +1,9 @@
 """Tables of two numbers under a Gaussian copula.
 
-Numbers that are skewed or far within their bounds are no Gaussian ones, but often go together as
-these do once each is replaced by its rank (a Gaussian copula; Nelsen 2006, "An introduction to
-copulas", section 2.3). That has one parameter, which a table tells well, be there noise on its
-cells of the size of their shares.
+Numbers that are skewed or far within their bounds are not Gaussian, but their ranks often depend on
+each other as those of Gaussian numbers do (a Gaussian copula; Nelsen 2006, "An introduction to
+copulas", section 2.3). The copula has one parameter, which a table determines well even if the
+noise on its cells is as large as their shares.
 """
 
 from __future__ import annotations
@@ -18,22 +18,22 @@ from scipy.special import ndtr, ndtri
 
 _ANGLES: Final = np.linspace(-1.5, 1.5, 61)
 _CORRELATIONS: Final = np.sin(_ANGLES)
-"""Correlations that are tried, closer to each other where they are large."""
+"""Candidate correlations, denser where they are large."""
 _SPREADS: Final = 0.05 * 2.0 ** np.arange(6)
-"""Spreads of angles about 0: the laws that correlations may have."""
+"""Standard deviations of angles about 0: the components of the prior on correlations."""
 _EM_STEPS: Final = 100
 _NODES: Final = 8
-"""Ranks within a cell over which what goes with them is averaged."""
+"""Ranks within a cell over which the conditional distribution is averaged."""
 _EXACT: Final = 1e-12
-"""Shares are at least that."""
+"""Floor for shares."""
 
 Shares = NDArray[np.float64]
 Pair = tuple[int, ...]
-"""Which two numbers, by where each begins in a record."""
+"""Two numbers, by where each begins in a record."""
 
 
 def _priors() -> Shares:
-    """Laws of the angles, (laws, angles), each of sum 1."""
+    """The components of the prior on angles, (components, angles), each of sum 1."""
     chances = np.exp(-0.5 * np.square(_ANGLES / _SPREADS[:, None]))
     found: Shares = chances / chances.sum(axis=1, keepdims=True)
     return found
@@ -44,16 +44,16 @@ _PRIORS: Final = _priors()
 
 @dataclass(frozen=True, eq=False)
 class NoisyTable:
-    """Shares of the cells of two numbers, with noise.
+    """Noisy shares of the cells of two numbers.
 
     Attributes:
-        shares: (r, s), cells of either number in its order.
-        noise: standard deviation on each.
-        rows: shares of the cells of the first number, (r,), at least one of them positive. They may
-            add up to less than 1, if the number is missing otherwise, as often whatever the other
-            one is.
+        shares: (r, s), with the cells of each number in order.
+        noise: standard deviation of the noise on each.
+        rows: shares of the cells of the first number, (r,), at least one of them positive. They add
+            up to less than 1 if the number may be missing, which is taken to be independent of the
+            other number.
         columns: likewise of the second, (s,).
-        pair: which numbers these are: of a pair there may be several tables.
+        pair: which numbers these are; a pair may have several tables.
     """
 
     shares: Shares
@@ -65,21 +65,21 @@ class NoisyTable:
 
 @dataclass(frozen=True, eq=False)
 class PairLaws:
-    """How pairs of numbers go together, as far as tables say.
+    """Posterior distributions of the correlation of each pair of numbers.
 
     Attributes:
-        angles: how likely each of the angles is whose sines are tried as correlations, for each
-            pair, float64 (angles,), of sum 1.
+        angles: posterior probability of each candidate angle, whose sine is the correlation, for
+            each pair, float64 (angles,), of sum 1.
     """
 
     angles: Mapping[Pair, Shares]
 
     @classmethod
     def of(cls, tables: Sequence[NoisyTable]) -> PairLaws:
-        """What all tables tell together: posterior probabilities.
+        """Compute the posterior from all tables together.
 
-        How far correlations are from 0 is a mixture, whose weights are those under which what is
-        seen is the most likely (empirical Bayes).
+        The prior on correlations is a mixture, whose weights maximise the marginal likelihood
+        (empirical Bayes).
 
         Args:
             tables: of one class, at least one. A pair may have several.
@@ -102,19 +102,19 @@ class PairLaws:
         """The posterior mean of the shares of cells of two numbers.
 
         Args:
-            pair: which, one of which there was a table.
-            rows: see `NoisyTable`, in any cells, (r,).
+            pair: a pair that had a table.
+            rows: see `NoisyTable`; any cells, (r,).
             columns: likewise, (s,).
 
         Returns:
-            float64 (r, s), positive, with about these shares of rows and columns.
+            float64 (r, s), positive, with approximately these shares of rows and columns.
         """
         found: Shares = np.tensordot(self.angles[pair], _laws_with(rows, columns), axes=1)
         return found.clip(_EXACT)
 
 
 def _laws_with(rows: Shares, columns: Shares) -> Shares:
-    """The shares of cells for each correlation, (correlations, r, s), if numbers may be missing."""
+    """The shares of cells for each correlation, (correlations, r, s), with missing numbers."""
     of_both = rows.sum() * columns.sum()
     found: Shares = _tables(rows / rows.sum(), columns / columns.sum(), _CORRELATIONS) * of_both
     return found

@@ -1,12 +1,12 @@
-"""Shares of a column's cells as they are likely to be, given noisy ones that a release holds.
+"""Posterior means of the shares of a column's cells, given noisy ones from a release.
 
-In many cells of a private table there is little or nothing, and half of the noise there is above 0:
-taken as it is, it makes rows of values that nobody has, and between wide bounds a column's standard
-deviation many times too large. So a share is replaced by its mean given the noisy one. Before the
-release is seen it is taken to be exponentially distributed, with a mean that may be of any order of
-magnitude: of numbers, about that of the next cells; of categories, about that in all classes.
-Numbers are left out only where there are likely none in every class, and categories nowhere: or a
-class would be told by a cell that it lacks.
+Many cells of a private table are empty or nearly so, and half of the noise there is positive. Taken
+as it is, it makes rows with values that nobody has, and between wide bounds it inflates a column's
+standard deviation many times. So a noisy share is replaced by its posterior mean. The prior is
+exponential, with a mean of unknown order of magnitude: for numbers, about that of the neighbouring
+cells; for categories, about that in all classes. Cells of numbers are emptied only where they are
+likely empty in every class, and categories never: otherwise a class could be recognised by a cell
+that it lacks.
 """
 
 from __future__ import annotations
@@ -21,33 +21,34 @@ from scipy.special import erfcx, log_ndtr
 
 _EXACT: Final = 1e-9
 _FAR: Final = -30.0
-"""This many standard deviations below 0, the mean above 0 is as good as one over the distance."""
+"""Beyond this many standard deviations below 0, the mean above 0 is practically one over the
+distance."""
 _FACTOR: Final = 4.0
-"""Between one order of magnitude and the next."""
+"""Ratio of one order of magnitude to the next."""
 _LEAST: Final = 0.25
 """The smallest order of magnitude, in standard deviations of the noise."""
 _FAINTEST: Final = 2.0**-10
 """The smallest order of magnitude in a table of several columns, likewise."""
 _ORDERS_OFF_LAW: Final = 1
-"""By how many factors a cell's share may be off what a law of the table says."""
+"""Number of factors by which a cell's share may differ from a model of the table."""
 _EM_STEPS: Final = 100
 _NEXT: Final = 0.25
-"""How likely a cell's order of magnitude is one off that of the last cell, as against the same."""
+"""Probability that the order of magnitude changes by one from cell to cell, relative to none."""
 _JUMP: Final = 0.02
-"""How likely it has any other: numbers may have spikes, as round ones do."""
+"""Probability of any other change: numbers may have spikes, for example at round ones."""
 _STILL_EMPTY: Final = 0.8
-"""How likely a cell that follows an empty one is empty too, whatever else."""
+"""Additional probability that the cell after an empty one is empty too."""
 _WIDE: Final = 0.5
-"""How likely the bounds of a number are so wide that nothing lies next to them. If they are not,
-cells there are like others: what lies beyond a bound counts as the bound."""
+"""Probability that bounds are so wide that nothing lies next to them. Otherwise cells there are
+like others: whatever lies beyond a bound counts as the bound."""
 _LONG: Final = 1024
-"""Cells after which it does not matter how a chain began."""
+"""Number of cells after which a chain forgets its start."""
 _EMPTY: Final = 0.3
-"""A cell that is empty with more than this probability is taken to be empty."""
+"""A cell counts as empty above this posterior probability."""
 _OFF: Final = 0.3
-"""How likely a category's share in a class is off by a factor more from that in all classes."""
+"""Probability of each further factor between a category's share in a class and in all classes."""
 _ORDERS: Final = 3
-"""By how many factors it may be off."""
+"""Largest number of such factors."""
 _STEPS: Final = 20
 
 Shares = NDArray[np.float64]
@@ -56,28 +57,28 @@ Shares = NDArray[np.float64]
 def number_shares(
     noisy: Shares, noise: float, points: int, possible: NDArray[np.bool_] | None = None
 ) -> Shares:
-    """Shares of a numeric column's cells.
+    """Posterior means of the shares of a numeric column's cells.
 
-    Whether a cell is empty, and of which order of magnitude it is otherwise, is a Markov chain
-    along the numbers; its probabilities given all noisy shares are found by forward and backward
-    recursions (Rabiner 1989, "A tutorial on hidden Markov models", section III). So a little in
-    each of many neighbouring cells counts, and the same amount far from everything else does not,
-    least of all next to bounds: these may be wide.
+    Whether a cell is empty, and otherwise its order of magnitude, follows a Markov chain along the
+    numbers; its posterior given all noisy shares is computed by forward and backward recursions
+    (Rabiner 1989, "A tutorial on hidden Markov models", section III). So small shares in many
+    neighbouring cells are kept, and the same amount far from everything else is not, least of all
+    next to bounds, which may be wide.
 
     Args:
-        noisy: (cells,), in the order of the numbers; cells from `points` on have no place in it.
+        noisy: (cells,), in the order of the numbers; cells from `points` on are outside the order.
         noise: standard deviation of the noise.
-        points: how many cells are of numbers.
-        possible: cells that need not be empty, (cells,). If None, those are made empty that are so
-            too likely (as medians are where a prior has a point mass at 0, Johnstone and Silverman
-            2004, "Needles and straw in haystacks", section 2).
+        points: number of cells of numbers.
+        possible: cells that need not be empty, (cells,). If None, cells that are too likely empty
+            are emptied (as posterior medians are under a prior with a point mass at 0, Johnstone
+            and Silverman 2004, "Needles and straw in haystacks", section 2).
 
     Returns:
         float64 (cells,), not negative, of sum 1.
     """
     deviation = max(noise, _EXACT)
     means = _magnitudes(deviation)
-    number = np.arange(len(means) + 1)  # the first state is that of an empty cell
+    number = np.arange(len(means) + 1)  # the first state is an empty cell
     step = _NEXT ** np.abs(number[:, None] - number)
     step = (1 - _JUMP) * step / step.sum(axis=1, keepdims=True) + _JUMP / len(number)
     step[0] *= 1 - _STILL_EMPTY
@@ -101,12 +102,13 @@ def number_shares(
 
 
 def category_shares(noisy: Shares, noise: float, common: Shares | None = None) -> Shares:
-    """Shares of categories; none is 0.
+    """Posterior means of the shares of categories; none is 0.
 
     Args:
         noisy: (cells,).
         noise: standard deviation of the noise.
-        common: likely shares in all classes together, (cells,), positive; if None, these.
+        common: posterior mean shares in all classes together, (cells,), positive; None to estimate
+            these.
 
     Returns:
         float64 (cells,), positive, of sum 1.
@@ -128,18 +130,18 @@ def category_shares(noisy: Shares, noise: float, common: Shares | None = None) -
 
 
 def table_shares(noisy: Shares, noise: float, likely: Shares | None = None) -> Shares:
-    """Shares of the cells of a table of several columns; none is 0.
+    """Posterior means of the cells of a table of several columns; none is 0.
 
-    There are many, and where columns go together most have next to nothing; what noise leaves above
-    0 in these, added up, would be rows in which they do not. So how frequent each order of
-    magnitude is, is learnt from the table itself (nonparametric maximum likelihood by the EM
-    algorithm, Laird 1978; empirical Bayes). So is, where the table looks like some law, how often a
-    cell's share is what this says, or about that.
+    There are many cells, and where columns depend on each other most are nearly empty. The positive
+    noise in these adds up to rows that break the dependence. So the distribution of orders of
+    magnitude is learnt from the table itself (nonparametric maximum likelihood by the EM algorithm,
+    Laird 1978; empirical Bayes). If a model of the table is given, so is how often a cell's share
+    equals the model's, or nearly does.
 
     Args:
         noisy: (cells,).
         noise: standard deviation of the noise.
-        likely: shares by such a law, (cells,), positive; None if there is none.
+        likely: shares by such a model, (cells,), positive; None if there is none.
 
     Returns:
         float64 (cells,), positive, of sum 1.
@@ -160,7 +162,7 @@ def table_shares(noisy: Shares, noise: float, likely: Shares | None = None) -> S
         chances = _chances(logs)
         frequent = np.full(logs.shape[1], 1 / logs.shape[1])
         for _ in range(_EM_STEPS):
-            # The mean over cells of how likely each case is: two products with a vector.
+            # The mean posterior of each case over cells, as two matrix-vector products.
             frequent = frequent * ((1 / (chances @ frequent)) @ chances) / len(chances)
         shares: Shares = (_share_out(chances * frequent) * found).sum(axis=1)
         return shares
@@ -169,7 +171,7 @@ def table_shares(noisy: Shares, noise: float, likely: Shares | None = None) -> S
 
 
 def _magnitudes(noise: float, smallest: float = _LEAST) -> Shares:
-    """Orders of magnitude that a share may have, from a part of the noise to 1, (orders,)."""
+    """Candidate orders of magnitude of a share, from a fraction of the noise to 1, (orders,)."""
     least = noise * smallest
     orders = 1 + max(0, math.ceil(-math.log(least, _FACTOR)))
     means: Shares = np.minimum(least * _FACTOR ** np.arange(orders), 1.0)
@@ -177,18 +179,19 @@ def _magnitudes(noise: float, smallest: float = _LEAST) -> Shares:
 
 
 def _exponential(noisy: Shares, noise: float, means: Shares) -> tuple[Shares, Shares]:
-    """How likely noisy shares are if the true ones are exponential, and what these then are.
+    """Marginal likelihoods and posterior means of shares under exponential priors.
 
-    Given the noisy share, the true one is normal and cut off at 0 (Johnson, Kotz and Balakrishnan
-    1994, "Continuous Univariate Distributions", section 13.10.1).
+    Given the noisy share, the true one has a normal distribution truncated at 0 (Johnson, Kotz and
+    Balakrishnan 1994, "Continuous Univariate Distributions", section 13.10.1).
 
     Args:
         noisy: (cells,).
         noise: standard deviation of the noise, positive.
-        means: of the exponential distributions, (cells, orders).
+        means: means of the exponential priors, (cells, orders).
 
     Returns:
-        Logarithm of the density, and mean of the true share, (cells, orders) both.
+        The log density of the noisy share, and the posterior mean of the true one, both (cells,
+        orders).
     """
     centre = noisy[:, None] / noise - noise / means
     low = np.minimum(centre, 0)
@@ -220,13 +223,13 @@ def _share_out(weights: Shares) -> Shares:
 
 
 def _along(chances: Shares, step: Shares, start: Shares, end: Shares) -> Shares:
-    """Probabilities of a chain's states in each cell, given what is seen in all.
+    """Posterior probabilities of a chain's states in each cell, given all observations.
 
     Args:
-        chances: of what is seen in a cell if the chain is in a state, (cells, states).
-        step: probabilities of the next state, (states, states).
-        start: of the first one, (states,).
-        end: of what comes after the last one, up to a factor, if it is each of them, (states,).
+        chances: likelihood of a cell's observation in each state, (cells, states).
+        step: transition probabilities, (states, states).
+        start: probabilities of the first state, (states,).
+        end: likelihood of what follows the last cell, up to a factor, in each state, (states,).
     """
     forward, backward = np.empty_like(chances), np.tile(end, (len(chances), 1))
     before = start
@@ -239,9 +242,9 @@ def _along(chances: Shares, step: Shares, start: Shares, end: Shares) -> Shares:
 
 
 def _adding_up(given: Callable[[Shares], Shares], noisy: Shares, noise: float) -> Shares:
-    """Shares that add up to 1 as true ones do, which says how much noise there is in all of them.
+    """Denoise shares so that they add up to 1.
 
-    As in a projection onto the simplex, the same amount is taken from every noisy share.
+    As in a projection onto the simplex, the same amount is subtracted from every noisy share.
     """
     least, most = -3 * noise, 6 * noise
     for _ in range(_STEPS):

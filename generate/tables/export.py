@@ -1,4 +1,4 @@
-"""Writing a generated table and its generator, and reading the generator back."""
+"""Write a generated table and its generator, and read the generator back."""
 
 from __future__ import annotations
 
@@ -31,21 +31,21 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 KIND: Final = "table"
-"""What the description of a generator of rows says; that of images says nothing."""
+"""The `kind` in the description of a row generator; image generators have none."""
 _MARGINALS: Final = "marginals"
 _REWEIGHTING: Final = "tilting"
 _REFINEMENT: Final = "arrangement"
-"""How the arrays of each part are called in the file, before a dot and a name of their own."""
+"""Prefixes of the names of each part's arrays in the file, followed by a dot."""
 _WRITTEN_AT_ONCE: Final = 50_000
-"""Rows: their texts take many times the memory of their values."""
+"""Rows written at once: their texts take many times the memory of their values."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class SavedTableGenerator(RedactedRepr):
-    """What rows are drawn from, in which shares of the classes, and where it is from.
+    """A generator of rows, the class shares, and its origin.
 
     Attributes:
-        model: of the rows.
+        model: what rows are drawn from.
         class_weights: released share of each class, float64 (c,).
         origin: the release's id, digest, epsilon and the rest, and how the generator was trained.
     """
@@ -59,30 +59,30 @@ class SavedTableGenerator(RedactedRepr):
 
         Args:
             count: how many.
-            seed: the same one gives the same rows again; if None, each call gives new ones.
-            where: a condition that all of them are to fulfil; none if empty.
+            seed: the same seed gives the same rows; if None, each call gives new ones.
+            where: a condition that all rows fulfil; empty for none.
 
         Returns:
             A DataFrame with the columns of the schema and their types, valid under it.
 
         Raises:
-            GeneratorError: the numbers make no sense, no row fulfils the condition, or pandas is
-                not installed.
+            GeneratorError: a number is out of range, too few rows fulfil the condition, or pandas
+                is not installed.
         """
         count = whole(count, "count", GeneratorError, least=1)
         rows = self.draw(count, seed_from(seed, GeneratorError), where).table
         return to_dataframe(rows, self.model.schema)
 
     def draw(self, count: int, seed: int, where: str = "") -> Drawn:
-        """What `sample` gives, of a seed that is known, as a table of Arrow.
+        """Draw rows as `sample` does, with a given seed, as an Arrow table.
 
         Args:
             count: how many.
             seed: of the draw.
-            where: a condition that all of them are to fulfil; none if empty.
+            where: a condition that all rows fulfil; empty for none.
 
         Returns:
-            The rows, and how many of them had to be repaired.
+            The rows, and the share of them that was repaired.
         """
         return draw_rows(self.model, count, self.class_weights, seed, where)
 
@@ -95,7 +95,7 @@ def write_table(
     *,
     safe_csv: bool = False,
 ) -> None:
-    """Write the folder of results; it appears whole or not at all.
+    """Write the folder of results, which appears whole or not at all.
 
     Args:
         folder: where; an earlier such folder is replaced.
@@ -117,7 +117,7 @@ def write_table(
 def write_rows(
     folder: Path, table: pa.Table, schema: TableSchema, *, safe_csv: bool = False
 ) -> None:
-    """Write `table.parquet` and `table.csv` into a folder that is there; see `write_csv`."""
+    """Write `table.parquet` and `table.csv` into an existing folder; see `write_csv`."""
     from pyarrow import parquet
 
     parquet.write_table(table, folder / PARQUET)
@@ -125,17 +125,17 @@ def write_rows(
 
 
 def write_csv(table: pa.Table, schema: TableSchema, path: Path, *, safe: bool = False) -> None:
-    """Write the table as the source was written: separator, encoding, missing values, decimals.
+    """Write a CSV file in the source's format: separator, encoding, missing values, decimals.
 
     Args:
         table: the rows.
-        schema: of them.
+        schema: of the rows.
         path: of the file.
-        safe: whether cells, names of columns among them, that a spreadsheet would take for formulas
-            are written so that it shows them as texts. They are other texts then.
+        safe: whether cells and column names that a spreadsheet would take for formulas are changed
+            so that it shows them as texts.
 
     Raises:
-        GeneratorError: no cells can be safe, because the separator is a sign of a formula.
+        GeneratorError: no cell can be safe, because the separator begins a formula.
     """
     names, columns = table.column_names, {column.name: column for column in schema.written}
     separator, encoding = schema.csv.separator, schema.csv.encoding
@@ -166,7 +166,7 @@ def write_csv(table: pa.Table, schema: TableSchema, path: Path, *, safe: bool = 
 def understand_table_generator(
     description: generator_file.Description, weights: generator_file.Weights
 ) -> SavedTableGenerator:
-    """The generator in a file that `write_table` wrote; for `generator_file.read`."""
+    """Rebuild the generator from a file that `write_table` wrote, for `generator_file.read`."""
     schema = TableSchema.from_json(description["schema"])
     class_weights = generator_file.class_shares(description["class_weights"], len(schema.classes))
     marginals = marginals_from_arrays(generator_file.taken(_MARGINALS, weights), schema)
@@ -176,7 +176,9 @@ def understand_table_generator(
         reweighting = Reweighting.from_arrays(arrays, spec, schema)
         feature_map = reweighting.feature_map
     if arrays := generator_file.taken(_REFINEMENT, weights):
-        if (spec := description.get(_REFINEMENT)) is not None:  # in earlier files it is above
+        if (
+            spec := description.get(_REFINEMENT)
+        ) is not None:  # earlier files share that of the reweighting
             feature_map = generator_file.map_from(spec, arrays)
         refinement = Refinement.from_arrays(arrays, feature_map, schema)
     if (network := generator_from(description, schema)) is not None:
@@ -184,7 +186,7 @@ def understand_table_generator(
     elif weights:
         raise GeneratorError("its weights do not fit its description")
     if refinement is not None and are_known(marginals, schema):
-        generator = reweighting = None  # earlier files hold them, though they are of no use
+        generator = reweighting = None  # earlier files hold them, unused
     model = RowModel(schema, generator, marginals, reweighting, refinement)
     return SavedTableGenerator(model, class_weights, dict(description["origin"]))
 

@@ -20,11 +20,11 @@ _LARGEST: Final = 10_000
 
 @dataclass(frozen=True)
 class TableGeneratorSpec:
-    """All that is needed beside its weights and the schema to rebuild a generator.
+    """Everything needed to rebuild a generator, except its weights and the schema.
 
     Attributes:
         code: length of the latent code.
-        width: of its two hidden layers.
+        width: width of the two hidden layers.
 
     Raises:
         GeneratorError: a number is out of its range.
@@ -44,13 +44,13 @@ class TableGeneratorSpec:
 
 @dataclass(frozen=True)
 class _Outputs:
-    """Which of the network's outputs make a column.
+    """The network outputs that make a column.
 
     Attributes:
         block: the column and its place in a record.
-        choices: those among which one is chosen: the categories; or near which knot a number is,
-            or that it is missing.
-        offsets: of a numeric column: those that say how far from each knot the value is.
+        choices: logits of the categories; or of the knot next to a number, and of its being
+            missing.
+        offsets: for a numeric column, the offset of the value from each knot.
     """
 
     block: Block
@@ -59,14 +59,14 @@ class _Outputs:
 
 
 class TableGenerator(nn.Module):
-    """Latent code and class to an encoded row.
+    """Maps a latent code and class to an encoded row.
 
-    A number lies near one of the knots of its soft bins: which, is drawn like a category; how far
-    away, says a sigmoid; and its bins follow as in the encoding. (One sigmoid for the whole range
-    makes one hump, where most tables have spikes.) Categories are drawn from the softmax of their
-    outputs. In training the draw is passed on as it is and its gradient is that of a soft draw
-    (Gumbel-softmax, straight-through: Jang, Gu and Poole 2017, arXiv 1611.01144, section 2.2); the
-    draws themselves are the same as at export.
+    A number lies near one of the knots of its soft bins: the knot is drawn like a category, a
+    sigmoid gives the offset from it, and the bins follow as in the encoding. (One sigmoid for the
+    whole range makes one hump, where most tables have spikes.) Categories are drawn from the
+    softmax of their outputs. In training, the forward pass uses the draw and the gradient is that
+    of a soft draw (Gumbel-softmax, straight-through: Jang, Gu and Poole 2017, arXiv 1611.01144,
+    section 2.2); the draws themselves are the same as at export.
     """
 
     def __init__(self, spec: TableGeneratorSpec, schema: TableSchema) -> None:
@@ -104,7 +104,7 @@ class TableGenerator(nn.Module):
 
 
 def _column(outputs: _Outputs, made: Tensor, random: torch.Generator | None) -> Tensor:
-    """A column's values in a record, from the network's outputs."""
+    """A column's part of a record, from the network's outputs."""
     block = outputs.block
     chosen = _drawn(made[..., outputs.choices], random)
     if not isinstance(block.encoding, NumericEncoding):
@@ -112,7 +112,7 @@ def _column(outputs: _Outputs, made: Tensor, random: torch.Generator | None) -> 
     knots = block.encoding.knots
     chosen, missing = chosen[..., :knots], chosen[..., knots:]
     offset = 0.5 * made[..., outputs.offsets].tanh()
-    # Nothing lies before the first knot or behind the last one.
+    # Nothing lies before the first knot or after the last one.
     up = nn.functional.pad(offset[..., :-1].relu(), (0, 1))
     down = nn.functional.pad((-offset[..., 1:]).relu(), (1, 0))
     places = torch.arange(knots, device=made.device, dtype=made.dtype) + up - down
@@ -124,7 +124,7 @@ def _column(outputs: _Outputs, made: Tensor, random: torch.Generator | None) -> 
 
 
 def ranked(column: Column, chosen: Tensor) -> Tensor:
-    """Categories as a record has them, (..., categories): of an ordinal column the rank before."""
+    """Encode one-hot categories, (..., categories); an ordinal column gets its rank in front."""
     if column.kind is not ColumnKind.ORDINAL:
         return chosen
     last = max(1, len(column.categories) - 1)
@@ -144,7 +144,7 @@ def _drawn(logits: Tensor, random: torch.Generator | None) -> Tensor:
 
 
 def _outputs_of(schema: TableSchema) -> tuple[tuple[_Outputs, ...], int]:
-    """Which outputs make which column, and how many there are."""
+    """The outputs that make each column, and their total number."""
     found, start = [], 0
     for block in blocks_of(schema):
         choices, offsets = block.column.choices, 0

@@ -1,4 +1,4 @@
-"""The generators of rows that there are, and how a file says which one it holds."""
+"""The generators of rows, and how a file names the one it holds."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ _SPEC: Final = "spec"
 
 
 def described(generator: RowGenerator | None) -> dict[str, Any]:
-    """What is needed beside weights and schema to rebuild a generator, and which one it is.
+    """The name and spec needed to rebuild a generator, beside its weights and the schema.
 
-    Nothing of none.
+    Empty if there is no generator.
     """
     if generator is None:
         return {}
@@ -33,7 +33,7 @@ def described(generator: RowGenerator | None) -> dict[str, Any]:
 def generator_from(
     description: Mapping[str, Any], schema: TableSchema
 ) -> Callable[[], RowGenerator] | None:
-    """What makes the generator of a description with any weights; None if it says that of none.
+    """A function that makes the described generator with arbitrary weights; None if there is none.
 
     Raises:
         GeneratorError: there is no such generator.

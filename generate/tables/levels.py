@@ -1,14 +1,14 @@
-"""Where within its cell a number lies: how likely each level is, and which values are frequent.
+"""Where within its cell a number lies: the shares of levels, and frequent single values.
 
-Rows are put together by the cells of numbers, 64 for each column. If nothing else is known, the
-density goes from cell to cell without a jump, and what the first or the last cell has far beyond
-that lies on the bound itself (`SmoothCells`).
+Rows are arranged by the cells of numbers, 64 for each column. If nothing else is known, the density
+continues smoothly from cell to cell, and a large excess in the first or the last cell lies on the
+bound itself (`SmoothCells`).
 
-A release with little noise also says how frequent each of 256 levels is. Taken over all classes,
-this shows the shape within a cell, and values that stand out. The first and the last level are the
-bounds themselves: zeros, and whatever lay beyond. Any other level leaves open which of its values
+A release with little noise also holds the share of each of 256 levels. Taken over all classes,
+these show the shape within a cell, and values that stand out. The first and the last level are the
+bounds themselves: zeros, and whatever lay beyond. In any other level it is unknown which value
 stands out; since people round, it is taken to be the roundest one. Where nothing stands out, the
-density within a level follows from the levels before and after it.
+density within a level follows from the neighbouring levels.
 """
 
 from __future__ import annotations
@@ -27,31 +27,32 @@ from ...common.schema.table import LEVELS
 from .denoising import table_shares
 
 _SPIKE: Final = 3.0
-"""A level with more than this many times what is usual around it has a value that stands out."""
+"""A level with more than this multiple of the usual share around it has a value that stands out."""
 _SEEN: Final = 2.0
-"""A value that stands out does so by at least this many standard deviations of the noise."""
+"""It must also exceed that by this many standard deviations of the noise."""
 _STEEP: Final = 3.0
-"""How far the logarithm of a density may rise or fall within a level."""
+"""Largest rise or fall of the log density within a level."""
 _FLAT: Final = 1e-6
 _STEEPEST: Final = 4.0
-"""Where no value stands out, shares change by at most this factor from level to level, or cell."""
+"""Where no value stands out, shares change by at most this factor from one level or cell to the
+next."""
 _FAR_BEYOND: Final = 2.0
-"""This many times what is usual is not chance. Half as much again may well be, in a few hundred
-rows."""
+"""This multiple of the usual share is not chance; 1.5 may well be, in a few hundred rows."""
 _AROUND: Final = 3
-"""How many levels on either side count as being around one."""
+"""Number of levels on either side that a level is compared with."""
 _NEVER: Final = 1e-9
 _WITHIN: Final = 0.499
-"""A number this near to the middle of a cell, in cells, is in it however numbers are rounded."""
+"""A number within this distance of a cell's centre, in cell widths, is in it however it is
+rounded."""
 _BELOW: Final = np.concatenate([[0.0, 0.0], np.arange(1.5, LEVELS - 1), [LEVELS]]) / LEVELS
 """Where levels begin, 0..1; the first and the last one are the bounds themselves."""
 _ABOVE: Final = np.concatenate([[0.0], np.arange(1.5, LEVELS - 1), [LEVELS, LEVELS]]) / LEVELS
 """Where levels end, 0..1."""
 _ENDS: Final = [0, -1]
 _BETWEEN: Final = slice(2, -2)
-"""Next to a bound there are levels on one side alone to compare with."""
+"""Levels that are not next to a bound, with others to compare with on both sides."""
 _FRACTIONS: Final = (1.0, 0.5, 0.25, 0.2)
-"""Numbers are the rounder the larger the power of ten, or such a part of one, that divides them."""
+"""A number is rounder if a larger power of ten, or such a fraction of one, divides it."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,9 +61,9 @@ class Levels:
 
     Attributes:
         block: the column and its place in a record.
-        cells: how many cells it has in a generator's rows, those of missing values aside.
-        shares: likely share of each level among records that have a number, float64 (256,).
-        spikes: which part of each share is the level's roundest number, float64 (256,).
+        cells: number of its cells in a generator's rows, without that of missing values.
+        shares: estimated share of each level among records that have a number, float64 (256,).
+        spikes: fraction of each share that is the level's roundest number, float64 (256,).
     """
 
     block: Block
@@ -71,11 +72,11 @@ class Levels:
     spikes: NDArray[np.float64]
 
     def at(self, cell: NDArray[np.int64], quantile: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Where in a record, 0..1, those quantiles of cells lie, float64 (n,).
+        """The values 0..1 in a record at the given quantiles of cells, float64 (n,).
 
         Args:
             cell: int64 (n,).
-            quantile: 0..1, of what is in the cell, float64 (n,).
+            quantile: quantile within the cell, 0..1, float64 (n,).
         """
         begin = np.searchsorted(self._cell_of, cell)
         end = np.searchsorted(self._cell_of, cell, side="right")
@@ -85,7 +86,7 @@ class Levels:
         within = (wanted - so_far[level]) / (so_far[level + 1] - so_far[level])
         low, high, peak = self._low[level], self._high[level], self._peak[level]
         spike, width = self.spikes[level], np.maximum(high - low, _NEVER)
-        # What is not the round number is spread evenly, below it and above.
+        # Everything but the round number is spread evenly, below and above it.
         evenly = np.maximum(1 - spike, _NEVER)
         below = evenly * (peak - low) / width
         above = np.maximum(within - below - spike, 0)
@@ -98,7 +99,7 @@ class Levels:
 
     @cached_property
     def _tilt(self) -> NDArray[np.float64]:
-        """How far the logarithm of the density rises from the lower end of a level to the upper."""
+        """The rise of the log density from the lower to the upper end of each level."""
         widths, centres = _ABOVE - _BELOW, (_ABOVE + _BELOW) / 2
         inner = slice(1, -1)
         density = np.maximum(self.shares * (1 - self.spikes), _NEVER)[inner] / widths[inner]
@@ -112,17 +113,17 @@ class Levels:
 
     @cached_property
     def _low(self) -> NDArray[np.float64]:
-        """Where a level begins, within its cell."""
+        """Where each level begins, confined to its cell."""
         return np.maximum(_BELOW, (self._cell_of - _WITHIN) / (self.cells - 1))
 
     @cached_property
     def _high(self) -> NDArray[np.float64]:
-        """Where it ends."""
+        """Where each level ends, confined to its cell."""
         return np.minimum(_ABOVE, (self._cell_of + _WITHIN) / (self.cells - 1))
 
     @cached_property
     def _peak(self) -> NDArray[np.float64]:
-        """Where the roundest number of each level is; its middle if that does not matter."""
+        """Where the roundest number of each level lies; the middle of a level without a spike."""
         places: NDArray[np.float64] = (self._low + self._high) / 2
         encoding = self.block.encoding
         assert isinstance(encoding, NumericEncoding)
@@ -133,13 +134,13 @@ class Levels:
 
 
 class SmoothCells:
-    """The cells of a numeric column of which nothing else is known.
+    """The cells of a numeric column whose levels are not released.
 
-    The first and the last cell are half as wide as the others. If they hold far more than the cells
-    beside them suggest, the rest lies on the bound itself: zeros, or whatever lay beyond.
+    The first and the last cell are half as wide as the others. If they hold far more than their
+    neighbours suggest, the excess lies on the bound itself: zeros, or whatever lay beyond.
 
     Args:
-        shares: of the cells, float64 (k,), k > 2.
+        shares: shares of the cells, float64 (k,), k > 2.
     """
 
     def __init__(self, shares: NDArray[np.float64]) -> None:
@@ -165,20 +166,20 @@ class SmoothCells:
         below = np.where(cell == 0, apart, 0.0)
         between = ((quantile - below) / np.maximum(1 - apart, _NEVER)).clip(0, 1)
         low, high = self._low[cell], self._high[cell]
-        # What is on a bound has the quantiles next to it, and so an end of what is between.
+        # The excess on a bound takes the quantiles next to it, which map to the end of the cell.
         placed: NDArray[np.float64] = low + _exponential(between, self._rise[cell]) * (high - low)
         return placed / self._last
 
 
 def _exponential(quantile: NDArray[np.float64], rise: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Quantiles of the law on 0..1 whose density's logarithm rises so far, (n,)."""
+    """Quantiles of the law on 0..1 whose log density is linear with the given rise, (n,)."""
     steep = np.where(np.abs(rise) < _FLAT, _FLAT, rise)
     found: NDArray[np.float64] = np.log1p(quantile * np.expm1(steep)) / steep
     return found
 
 
 def roundest(low: float, high: float) -> float:
-    """The roundest number from one to another: 0, or with the fewest digits that are not 0."""
+    """The roundest number in an interval: 0, or one with the fewest nonzero digits."""
     if low <= 0 <= high:
         return 0.0
     if not low < high:
@@ -197,12 +198,12 @@ def roundest(low: float, high: float) -> float:
 def likely_levels(
     block: Block, cells: NDArray[np.float64], noisy: NDArray[np.float64], noise: float
 ) -> Levels:
-    """The levels of a numeric column, with as much of their shape as is more than noise.
+    """Estimate the levels of a numeric column.
 
     Args:
         block: the column.
-        cells: likely share of each cell among records that have a number, float64 (k,).
-        noisy: that of each level, as a release has them, float64 (256,).
+        cells: estimated share of each cell among records that have a number, float64 (k,).
+        noisy: released share of each level, float64 (256,).
         noise: standard deviation of the noise on these.
     """
     cell_of = nearest_cell(np.arange(LEVELS + 1), len(cells))
@@ -213,17 +214,17 @@ def likely_levels(
 
 
 def _spikes(shares: NDArray[np.float64], noise: float, block: Block) -> NDArray[np.float64]:
-    """Which part of each level stands out from those around it, float64 (levels,)."""
+    """The fraction of each level that stands out from those around it, float64 (levels,)."""
     spikes = np.zeros_like(shares)
-    spikes[_ENDS] = 1.0  # the bounds are numbers themselves
-    if block.column.kind.timed:  # what a round moment is, depends on more than digits
+    spikes[_ENDS] = 1.0  # the bounds are single numbers
+    if block.column.kind.timed:  # whether a time is round depends on more than its digits
         return spikes
     inner = shares[1:-1]
     around = _around(inner)
     stands_out = inner > _SPIKE * around + _SEEN * noise
     spikes[_BETWEEN] = np.where(stands_out, 1 - around / np.maximum(inner, _NEVER), 0.0)[1:-1]
     if block.column.granule is not None:
-        # Of few values in a level others may be frequent beside it; of many, hardly.
+        # With few values in a level, others may be frequent too; with many, hardly.
         encoding = block.encoding
         assert isinstance(encoding, NumericEncoding)
         number, digits = block.column.granule
@@ -233,10 +234,10 @@ def _spikes(shares: NDArray[np.float64], noise: float, block: Block) -> NDArray[
 
 
 def _around(shares: NDArray[np.float64]) -> NDArray[np.float64]:
-    """What a level would have if nothing stood out there, float64 (k,).
+    """The share of each level if nothing stood out there, float64 (k,).
 
-    The median of levels on either side; or, if that is more, what shares come to that rise or fall
-    by the same factor from level to level: between wide bounds most may be in the first few.
+    This is the median of the levels on either side, or, if larger, a geometric extrapolation from
+    one side: between wide bounds most numbers may lie in the first few levels.
     """
     padded = np.pad(shares, _AROUND, mode="reflect")
     windows = np.lib.stride_tricks.sliding_window_view(padded, 2 * _AROUND + 1)

@@ -1,4 +1,4 @@
-"""A last correction of generated rows by the one-way marginals that a release holds."""
+"""A final correction of generated rows to the released one-way marginals."""
 
 from __future__ import annotations
 
@@ -25,18 +25,18 @@ def match_marginals(
     *,
     posterior_mean: bool = False,
 ) -> None:
-    """Change generated rows of a class as little as needed for its released marginals.
+    """Change generated rows of a class minimally to match its released marginals.
 
-    Numbers are moved along their order, so that what goes with a large one still does. Of
-    categories that are too frequent, random rows change to those that are too rare.
+    Numbers are moved in their order, which keeps their rank dependence on other columns. Random
+    rows change from categories that are too frequent to those that are too rare.
 
     Args:
-        records: float32 (n, record size), values 0..1.
+        records: float32 (n, record size), values 0..1, changed in place.
         label: index of the class.
         marginals: of the release.
         random: chooses the rows.
-        posterior_mean: whether numbers get their posterior mean shares; otherwise there are some
-            wherever noise leaves it open.
+        posterior_mean: whether numbers get their posterior mean shares; otherwise the released
+            shares are shrunk towards those of the rows (`james_stein`).
     """
     rows = np.arange(len(records))
     for marginal in marginals:
@@ -69,7 +69,7 @@ def independent_rows(
     schema: TableSchema,
     random: np.random.Generator,
 ) -> NDArray[np.float32]:
-    """Rows of a class with its likely columns, nothing in which goes with anything.
+    """Draw rows of a class with independent columns, by their posterior mean marginals.
 
     Args:
         count: how many.
@@ -79,7 +79,7 @@ def independent_rows(
         random: of the rows.
 
     Returns:
-        float32 (count, record size), values 0..1, as they will be written.
+        float32 (count, record size), values 0..1, rounded as they will be written.
     """
     records = np.zeros((count, schema.record_size), dtype=np.float32)
     match_marginals(records, label, marginals, random, posterior_mean=True)
@@ -88,7 +88,7 @@ def independent_rows(
 
 
 def round_to_steps(records: NDArray[np.float32], schema: TableSchema) -> None:
-    """Round numbers to their steps: rows have the features that they will have as they are written.
+    """Round numbers to their steps, so that rows have the features of what is written.
 
     Args:
         records: float32 (n, record size), values 0..1, changed in place.
@@ -106,12 +106,12 @@ def round_to_steps(records: NDArray[np.float32], schema: TableSchema) -> None:
 def spread(
     records: NDArray[np.float32], marginals: tuple[ColumnMarginal, ...], random: np.random.Generator
 ) -> None:
-    """Tell apart numbers that are alike because rows were doubled: each cell keeps its rows.
+    """Spread numbers that are equal because rows were doubled; each stays in its cell.
 
     Args:
         records: float32 (n, record size), values 0..1, changed in place.
-        marginals: of the release; where there are none of a column, it is left alone.
-        random: puts in order what is alike.
+        marginals: of the release; a column without one is left alone.
+        random: breaks ties.
     """
     for marginal in marginals:
         block = marginal.block
@@ -126,11 +126,11 @@ def spread(
 def james_stein(
     noisy: NDArray[np.float64], made: NDArray[np.float64], noise: float
 ) -> NDArray[np.float64]:
-    """Shares between the released ones and those that the generator makes by itself.
+    """Shrink the released shares towards those of the generator.
 
-    The difference is shrunk as a whole by the noise's part of it: what is left has the least
-    expected square error of all multiples (James and Stein 1961, "Estimation with quadratic loss",
-    around the generator, which was trained on all that was released).
+    The whole difference is scaled by one factor, which minimises the expected squared error (James
+    and Stein 1961, "Estimation with quadratic loss", around the generator, which was trained on
+    everything released).
 
     Args:
         noisy: released shares (cells,).
@@ -150,7 +150,7 @@ def _quantile_map(
     shares: NDArray[np.float64],
     random: np.random.Generator,
 ) -> None:
-    """Move a column's numbers along their order until cells have these shares."""
+    """Move a column's numbers in their order until its cells have these shares."""
     place = marginal.block.place.start
     if not len(rows) or shares.sum() < _EMPTY:
         return
@@ -169,14 +169,14 @@ def _quantile_map(
 
 
 def _rank(records: NDArray[np.float32], block: Block, codes: NDArray[np.int64]) -> None:
-    """Make an ordinal column's rank that of its categories, and 0 where it is missing."""
+    """Set an ordinal column's rank from its categories, and 0 where it is missing."""
     if block.column.kind is ColumnKind.ORDINAL:
         count = len(block.column.categories)
         records[:, block.place.start] = np.where(codes < count, codes, 0) / max(1, count - 1)
 
 
 def _lift(records: NDArray[np.float32], block: Block) -> None:
-    """Make a numeric column's soft bins those of its value, and all 0 where it is missing."""
+    """Set a numeric column's soft bins from its value, and all 0 where it is missing."""
     assert isinstance(block.encoding, NumericEncoding)
     knots, start = block.encoding.knots, block.place.start
     bins = block.encoding.bins(records[:, start])
@@ -189,7 +189,7 @@ def _lift(records: NDArray[np.float32], block: Block) -> None:
 def _rearranged(
     codes: NDArray[np.int64], shares: NDArray[np.float64], random: np.random.Generator
 ) -> NDArray[np.int64]:
-    """Codes with the wanted shares, as few of them changed as possible."""
+    """Change as few codes as possible to give them the wanted shares."""
     wanted = np.floor(shares * len(codes)).astype(np.int64)
     rest = shares * len(codes) - wanted
     wanted[np.argsort(-rest, kind="stable")[: len(codes) - int(wanted.sum())]] += 1

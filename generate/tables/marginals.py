@@ -23,25 +23,25 @@ from .denoising import category_shares, number_shares
 from .levels import Levels, likely_levels
 
 _LEVELS: Final = ".levels"
-"""Ends the name of an array that is of a column's levels."""
+"""Suffix of the names of arrays that hold levels."""
 _WRONG: Final = "its classes and weights contradict each other"
 _EXACT: Final = 1e-9
 _FEW: Final = 2
-"""With this many cells or fewer, a column has no shape."""
+"""With this many cells or fewer, numbers take no values between cells."""
 _LARGEST: Final = 1e30
-"""Largest noise or noisy share: far more than any release holds, and its square is finite."""
+"""Largest noise or noisy share: far beyond any release, but with a finite square."""
 
 
 @dataclass(frozen=True, eq=False)
 class ColumnMarginal:
-    """How often each cell of a column is, class by class.
+    """The shares of a column's cells in each class.
 
     Attributes:
         block: the column and its place in a record.
-        shares: noisy, float64 (classes, cells). The last cell is that of missing values where the
-            schema has one.
+        shares: noisy, float64 (classes, cells). The last cell is that of missing values if the
+            schema allows them.
         noise: standard deviation of the noise on them, float64 (classes,).
-        levels: of a numeric column, where in its cells numbers lie; None if that is not known.
+        levels: of a numeric column, where numbers lie within cells; None if unknown.
     """
 
     block: Block
@@ -51,16 +51,16 @@ class ColumnMarginal:
 
     @property
     def known(self) -> bool:
-        """Whether there is no noise on the shares, or none any more (`likely_columns`)."""
+        """Whether the shares have no noise, or have been denoised (`likely_columns`)."""
         return not self.noise.any()
 
     @cached_property
     def posterior_mean(self) -> NDArray[np.float64]:
-        """What the shares are likely to be, float64 (classes, cells).
+        """The posterior mean shares, float64 (classes, cells).
 
-        Classes help one another. A number is left out only if every class by itself would leave it
-        out. What categories are in a class, where noise may hide some, is about what they are in
-        all classes together, each class weighed by its precision.
+        Classes inform one another. A cell of numbers is emptied only if every class by itself would
+        empty it. The shares of categories in a class are expected to be near those in all classes
+        together, where each class is weighted by its precision.
         """
         if self.known:
             return self.shares
@@ -76,7 +76,7 @@ class ColumnMarginal:
     def _possible(self, of: Sequence[tuple[NDArray[np.float64], float]]) -> NDArray[np.bool_]:
         """Cells of a numeric column that are not empty in every class, bool (cells,).
 
-        A class in which no cell seems empty has no say if its noise would hide that all are.
+        A class in which no cell seems empty is ignored if its noise exceeds a uniform share.
         """
         left = [number_shares(*one, self.points) > 0 for one in of]
         heard = [
@@ -89,7 +89,7 @@ class ColumnMarginal:
 
     @property
     def points(self) -> int:
-        """Number of cells of a numeric column, without that of missing values."""
+        """Number of cells of a numeric column, without the cell of missing values."""
         return int(self.shares.shape[1]) - self.block.missing_place
 
     @property
@@ -112,8 +112,8 @@ class ColumnMarginal:
     def in_record(self) -> NDArray[np.float64]:
         """The mean of the column's `Block.shares` in a record, (classes, values).
 
-        The cells of a numeric column lie at single points; the encoding says how these overlap with
-        the soft bins.
+        A numeric column's cells lie at single points; the encoding gives their overlap with the
+        soft bins.
         """
         encoding = self.block.encoding
         if not isinstance(encoding, NumericEncoding):
@@ -126,19 +126,19 @@ class ColumnMarginal:
 def marginals_of(
     mean: MeanEmbedding, feature_map: FeatureMap, schema: TableSchema
 ) -> tuple[ColumnMarginal, ...]:
-    """The marginals that a release of a table holds, nothing if it holds none.
+    """The marginals that a release of a table holds; empty if it holds none.
 
     Args:
         mean: mean features of each class.
         feature_map: of the release.
-        schema: likewise.
+        schema: of the release.
     """
     found = marginal_part(mean, feature_map)
     if found is None:
         return ()
     marginals, noisy, size = found
     blocks = blocks_of(schema)
-    if len(marginals.columns) < len(blocks):  # of categories alone
+    if len(marginals.columns) < len(blocks):  # only of categories
         blocks = tuple(block for block in blocks if not block.column.kind.numeric)
     places = marginals.places[: len(marginals.columns)]
     return tuple(
@@ -148,18 +148,18 @@ def marginals_of(
 
 
 def are_known(marginals: tuple[ColumnMarginal, ...], schema: TableSchema) -> bool:
-    """Whether they are all that rows can be put together from: of every column, without noise."""
+    """Whether there are noiseless marginals of every column, enough to make rows from."""
     return len(marginals) == len(schema.features) and all(one.known for one in marginals)
 
 
 def marginal_part(
     mean: MeanEmbedding, feature_map: FeatureMap
 ) -> tuple[MarginalFeatures, NDArray[np.float64], float] | None:
-    """The part of mean features that marginals are read off, None if there is none.
+    """The part of mean features that holds marginals; None if there is none.
 
     Returns:
-        The map of that part; its coordinates, float64 (cells, classes); and what they are in a cell
-        of a column where all records of a class are.
+        The map of that part; its coordinates, float64 (cells, classes); and the value of a column's
+        coordinate if all records of a class are in that cell.
     """
     parts = parts_of(feature_map)
     if parts.marginals is None:
@@ -171,13 +171,13 @@ def marginal_part(
 def with_levels(
     marginals: tuple[ColumnMarginal, ...], release: Release
 ) -> tuple[ColumnMarginal, ...]:
-    """Marginals with the levels of numbers, as far as a release holds these.
+    """Add the levels of numbers to marginals, if a release holds them.
 
     Guarantee:
         Post-processing: reads the release alone. (docs/privacy/proofs.md, statement 10.)
 
     Args:
-        marginals: of all columns, whose shares are likely.
+        marginals: denoised, of all columns.
         release: of the table.
     """
     parts = parts_of(release.feature_map)
@@ -205,7 +205,7 @@ def with_levels(
 def record_targets(
     marginals: tuple[ColumnMarginal, ...],
 ) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
-    """What the mean record of each class should be, as far as the marginals say.
+    """The targets that marginals set for the mean record of each class.
 
     Returns:
         Places in a record, int64 (k,), and the means there, float32 (classes, k), of values 0..1.
@@ -216,7 +216,7 @@ def record_targets(
 
 
 def marginals_to_arrays(marginals: tuple[ColumnMarginal, ...], schema: TableSchema) -> Arrays:
-    """Shares by the number of their column, and the noise that all of them have in common."""
+    """Arrays of shares, named by the number of their column, and of the noise, shared by all."""
     blocks = blocks_of(schema)
     arrays = {str(blocks.index(marginal.block)): marginal.shares for marginal in marginals}
     for marginal in marginals:
@@ -227,10 +227,10 @@ def marginals_to_arrays(marginals: tuple[ColumnMarginal, ...], schema: TableSche
 
 
 def marginals_from_arrays(arrays: Arrays, schema: TableSchema) -> tuple[ColumnMarginal, ...]:
-    """The marginals that `marginals_to_arrays` made them of.
+    """Restore the marginals from arrays that `marginals_to_arrays` made.
 
     Raises:
-        GeneratorError: they are no marginals of such a table.
+        GeneratorError: they are not marginals of such a table.
         KeyError: there are shares, but no noise.
     """
     found, known = [], {"noise"}
@@ -267,7 +267,7 @@ def _is_marginal(marginal: ColumnMarginal, classes: int) -> bool:
 
 
 def is_noise(noise: NDArray[Any], classes: int) -> bool:
-    """Whether it can be the noise of each class; not a number fails every comparison."""
+    """Whether an array can be the noise of each class; NaN fails every comparison."""
     if noise.shape != (classes,) or noise.dtype != np.float64:
         return False
     return bool(((noise >= 0) & (noise <= _LARGEST)).all())

@@ -1,4 +1,4 @@
-"""How far generated rows are from a release of a table."""
+"""The distance between generated rows and a release of a table."""
 
 from __future__ import annotations
 
@@ -26,16 +26,15 @@ _Place = tuple[int, int]
 class TableDistance:
     """Mean over classes of the squared distance of mean embeddings, estimated without bias.
 
-    `MeanEmbeddingDistance`; where the release holds marginals, of columns and perhaps of pairs,
-    their distances are added with a weight of their own, which is free to choose: the noise is in
-    the release already.
+    This is `MeanEmbeddingDistance` plus, if the release holds marginals of columns or pairs, their
+    distances. The weight of the latter is free to choose, since the release already has its noise.
 
     Args:
-        mean: what the generator is to come close to.
+        mean: target of the generator.
         feature_map: of the release.
-        schema: likewise.
+        schema: of the release.
         device: where to compute.
-        marginals_loss: the marginals' weight.
+        marginals_loss: weight of the marginals.
     """
 
     def __init__(
@@ -75,7 +74,7 @@ class TableDistance:
             records: (c, b, record size), values 0..1, b >= 2 of each class.
 
         Returns:
-            Two scalars: the distance to be made small, and its part without the marginals.
+            Two scalars: the distance to minimise, and its part without the marginals.
         """
         features = torch.zeros((), device=records.device)
         if self._features is not None:
@@ -92,12 +91,12 @@ class TableDistance:
 
 @dataclass(frozen=True, eq=False)
 class PairMarginal:
-    """How often each cell of a pair of columns is, class by class.
+    """The shares of the cells of a pair of columns in each class.
 
     Attributes:
-        first: from where to where in a record one column is; the largest value there says in which
-            cell the record lies.
-        second: likewise of the other one.
+        first: begin and end of one column in a record; the largest value there marks the record's
+            cell.
+        second: begin and end of the other column.
         shares: noisy, float64 (classes, cells of the first, cells of the second).
     """
 
@@ -107,9 +106,9 @@ class PairMarginal:
 
 
 def pairs_of(mean: MeanEmbedding, feature_map: FeatureMap) -> tuple[PairMarginal, ...]:
-    """The two-way marginals that a release of a table holds, nothing if it holds none.
+    """The two-way marginals that a release of a table holds; empty if it holds none.
 
-    Those of categories and soft bins: what a network makes is differentiable with respect to these.
+    Only those of categories and soft bins, in which a network's output is differentiable.
 
     Args:
         mean: mean features of each class.
@@ -135,15 +134,15 @@ def pairs_of(mean: MeanEmbedding, feature_map: FeatureMap) -> tuple[PairMarginal
 class PairDistance:
     """Squared distance of two-way marginals: mean over pairs and classes, without bias.
 
-    A cell of two columns is hit if both cells are: so features of a pair are products of those of
-    its columns, and inner products of them are products of inner products. They are never written
-    out. Which cell a generated row hits is where its largest value is; the gradient is passed on to
-    the values themselves (straight-through, as in `TableGenerator`).
+    A row hits a cell of two columns if it hits both columns' cells. So features of a pair are
+    products of those of its columns, and their inner products are products of inner products; the
+    features are never written out. A generated row hits the cell of its largest value, and the
+    gradient passes to the values themselves (straight-through, as in `TableGenerator`).
 
     Args:
         pairs: released ones, at least one.
         device: where records are.
-        weight: the distance is multiplied by it.
+        weight: factor on the distance.
     """
 
     def __init__(self, pairs: Sequence[PairMarginal], device: torch.device, weight: float) -> None:

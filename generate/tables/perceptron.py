@@ -20,12 +20,12 @@ _WIDTH: Final = 256
 
 @dataclass(frozen=True)
 class PerceptronSpec:
-    """All that is needed beside its weights and the schema to rebuild a generator.
+    """Everything needed to rebuild a generator, except its weights and the schema.
 
     Attributes:
         code: length of the latent code.
         hidden: number of hidden layers.
-        width: of each.
+        width: width of each hidden layer.
 
     Raises:
         GeneratorError: a number is out of its range.
@@ -53,11 +53,11 @@ class PerceptronSpec:
 
 
 class PerceptronGenerator(nn.Module):
-    """Latent code and one-hot class to an encoded row.
+    """Maps a latent code and one-hot class to an encoded row.
 
-    Hidden layers with batch norm and ReLU, and a sigmoid (Yang et al., arXiv 2303.01687). A number
-    is the sigmoid of one output, and its soft bins follow from it as in the encoding. A category is
-    a sigmoid of each of its values, not drawn: what is written is the largest one.
+    Hidden layers with batch norm and ReLU are followed by a sigmoid (Yang et al., arXiv
+    2303.01687). A number is the sigmoid of one output, and its soft bins follow as in the encoding.
+    Each category is a sigmoid, and nothing is drawn: the largest one is written.
     """
 
     def __init__(self, spec: PerceptronSpec, schema: TableSchema) -> None:
@@ -77,7 +77,7 @@ class PerceptronGenerator(nn.Module):
         Args:
             code: (k, b, code), standard normal.
             classes: int64 (k,), the class of each group.
-            random: of no use: nothing is drawn.
+            random: unused: nothing is drawn.
 
         Returns:
             (k, b, record size), values 0..1.
@@ -89,18 +89,18 @@ class PerceptronGenerator(nn.Module):
 
 
 def _outputs(block: Block) -> int:
-    """How many of the network's outputs make a column."""
+    """Number of network outputs for a column."""
     if isinstance(block.encoding, NumericEncoding):
         return 1 + block.missing_place
     return block.column.choices
 
 
 def _column(block: Block, made: Tensor) -> Tensor:
-    """A column's values in a record, from as many as `_outputs` says, 0..1."""
+    """A column's part of a record, from its `_outputs` values 0..1."""
     if not isinstance(block.encoding, NumericEncoding):
         return ranked(block.column, made)
     value, missing = made[..., :1], made[..., 1:]
     knots = torch.arange(block.encoding.knots, device=made.device, dtype=made.dtype)
     bins = (1 - (value * (len(knots) - 1) - knots).abs()).clamp(min=0)
-    there = 1 - missing.sum(-1, keepdim=True)  # of what is missing all else is 0
+    there = 1 - missing.sum(-1, keepdim=True)  # a missing number has zeros everywhere else
     return torch.cat([value * there, bins * there, missing], dim=-1)

@@ -1,4 +1,4 @@
-"""From a release of a table to a generator of rows, and all that makes its rows better."""
+"""From a release of a table to a generator of rows, with its corrections."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from .training import train_table
 def fit_table(
     opened: OpenedRelease, settings: TableSettings | ComposedSettings, *, device: str = AUTO
 ) -> tuple[Training[RowGenerator] | None, SavedTableGenerator]:
-    """Find what the rows of a release are drawn from.
+    """Fit a generator of rows to a release.
 
     Args:
         opened: the release.
@@ -35,8 +35,8 @@ def fit_table(
         device: "auto", "cpu" or "cuda".
 
     Returns:
-        How the training of a network went, None where none is needed; and the generator with all
-        that sampling needs.
+        The training of the network, None if none was needed; and the generator with everything that
+        sampling needs.
 
     Raises:
         GeneratorError: the training diverged, or the release is of images.
@@ -46,7 +46,7 @@ def fit_table(
     if not isinstance(release.schema, TableSchema):
         raise GeneratorError("the release is of images, not of a table")
     schema = release.schema
-    choose_device(device)  # it has to be there, needed or not
+    choose_device(device)  # refuse a missing device even if it is not needed
     parts = KNOTS, WEIGHTED
     if isinstance(settings, ComposedSettings):
         parts = settings.generator, settings.objective
@@ -60,7 +60,7 @@ def fit_table(
         training = train_table(release, settings, device=device)
     network = training.generator
     if PERCEPTRON in parts:
-        model = RowModel(schema, network)  # its rows are taken as they come
+        model = RowModel(schema, network)  # its rows are not corrected
     else:
         marginals = marginals_of(pooled_mean(release), release.feature_map, schema)
         random = torch.Generator().manual_seed(settings.seed)
@@ -71,19 +71,19 @@ def fit_table(
 
 
 def model_of_columns(release: Release, seed: int) -> RowModel | None:
-    """What rows are drawn from where a release says columns, and how they go together.
+    """Build the row model directly, if a release holds marginals and their dependence.
 
-    A network would have no say in any row.
+    A network would not influence any row.
 
     Guarantee:
         Post-processing: reads the release alone. (docs/privacy/proofs.md, statement 10.)
 
     Args:
         release: of a table.
-        seed: of what is left to chance in finding columns.
+        seed: of the random rows used to estimate columns.
 
     Returns:
-        The model; None if the release's features are of another kind.
+        The model; None if the release has features of another kind.
     """
     refinement = refinement_of(release)
     if refinement is None:

@@ -1,14 +1,14 @@
-"""The last step from a release to a table: which values stand together in a row.
+"""The last step from a release to a table: arranging values into rows.
 
-Rows begin with independent columns. A Markov chain refines them: its state is all rows of a class
-at once, and its moves bring their mean feature nearer to the released one. (A generator that is
-trained by gradients would have to learn how columns depend on each other through draws of
-categories, and leaves most of them as good as independent.)
+Rows start with independent columns. A Markov chain refines them: its state is all rows of a class
+at once, and its moves bring their mean feature closer to the released one. (A generator trained by
+gradients would have to learn dependence through draws of categories, and leaves most columns
+practically independent.)
 
-Which moves depends on how much is known of a class. As a rule it has columns of its own
-(`columns`), and rows swap values (`moves.swap`). Of a low-signal class much less is known than of
-all classes together: its rows begin as those of all classes, and what is particular to it has to
-come from its mean feature as a whole, towards which values are drawn anew (`moves.resample`).
+The kind of move depends on how much is known about a class. As a rule it has columns of its own
+(`columns`), and rows swap values (`moves.swap`). Much less is known about a low-signal class than
+about all classes together. Its rows start as those of all classes, and everything particular to it
+comes from its mean feature as a whole, towards which values are resampled (`moves.resample`).
 """
 
 from __future__ import annotations
@@ -51,25 +51,26 @@ from .reweighting import Rows
 _LEAST_ROWS: Final = 1_000
 _USUAL_ROWS: Final = 4_000
 _ENOUGH: Final = 100
-"""Rows are at least `_LEAST_ROWS`, and up to `_USUAL_ROWS`: as many as it takes for chance to move
-their mean feature, squared, by a hundredth of what noise has moved the released one by."""
+"""There are from `_LEAST_ROWS` to `_USUAL_ROWS` rows: enough that the sampling variance of their
+mean feature is a hundredth of the noise's variance."""
 _RARE: Final = 10.0
-"""A class is rare if its mean feature has this many times as much noise as that of all classes."""
+"""A class is rare if its mean feature has more than this multiple of the noise on that of all
+classes."""
 _MOST_ROWS: Final = 8_000
-"""At most this many rows are refined from the beginning. If more are wanted, the rows are doubled
-until there are enough, and refined a little further each time."""
+"""At most this many rows are refined from the start. To get more, rows are doubled, and refined a
+little further each time."""
 
 
 def has_own_columns(noise: NDArray[np.float64]) -> NDArray[np.bool_]:
-    """Whether enough is known of each class for columns of its own.
+    """Whether enough is known about each class to estimate its own columns.
 
     Args:
         noise: standard deviation of the noise on an entry of the mean feature of each class,
             float64 (c,).
 
     Returns:
-        Whether the class has no low signal; or, if it has, whether the mean feature of all
-        classes together is little better known than its own. bool (c,).
+        bool (c,): true without low signal, and also with low signal if the mean feature of all
+        classes together is known little better.
     """
     if not noise.all():
         return noise <= LOW_SIGNAL
@@ -80,18 +81,18 @@ def has_own_columns(noise: NDArray[np.float64]) -> NDArray[np.bool_]:
 def noise_on_all(noise: NDArray[np.float64]) -> float:
     """Standard deviation of the noise on a mean of all classes together.
 
-    Noise on the mean of a class is that on its sum over how many records it has, so that the noise
-    tells which share of all they are. There has to be some.
+    The noise on a class's mean is that on its sum over its number of records, so the noise levels
+    reveal the class shares. They must not be 0.
 
     Args:
-        noise: standard deviation of that on the mean of each class, float64 (c,).
+        noise: standard deviation of the noise on the mean of each class, float64 (c,).
     """
     return float(np.sqrt(len(noise)) / (1 / noise).sum())
 
 
 @dataclass(frozen=True, eq=False)
 class Refinement:
-    """How rows are put together.
+    """Arranges rows by a release.
 
     Attributes:
         feature_map: tangent features of one hidden layer of ReLU units, beside marginals.
@@ -106,18 +107,18 @@ class Refinement:
     noise: NDArray[np.float64]
 
     def to_arrays(self) -> Arrays:
-        """All that is needed beside the feature map's `spec` and the schema to make it again."""
+        """Everything needed to restore it, beside the feature map's `spec` and the schema."""
         return {**arrays_of_map(self.feature_map), "mean": self.mean, "noise": self.noise}
 
     @classmethod
     def from_arrays(
         cls, arrays: Arrays, feature_map: FeatureMap | None, schema: TableSchema
     ) -> Refinement:
-        """The refinement that `to_arrays` made them of.
+        """Restore a refinement from arrays that `to_arrays` made.
 
         Args:
             arrays: by name, without those of the feature map.
-            feature_map: if one is known.
+            feature_map: the map, or None if it is unknown.
             schema: of the table.
 
         Raises:
@@ -139,7 +140,7 @@ class Refinement:
         return cls(feature_map, schema, mean, noise)
 
     def swaps(self, label: int) -> bool:
-        """Whether enough is known of a class for its rows to swap values."""
+        """Whether enough is known about a class for its rows to swap values."""
         return bool(has_own_columns(self.noise)[label])
 
     @cached_property
@@ -149,23 +150,23 @@ class Refinement:
         return ReluFeatures(main)
 
     def goal(self, label: int) -> Goal:
-        """What rows of a class should have."""
+        """The targets for rows of a class."""
         return self._goal(self.mean[label], float(self.noise[label]))
 
     def goal_of_all(self) -> Goal:
-        """What rows of all classes together should have; see `noise_on_all`."""
+        """The targets for rows of all classes together; see `noise_on_all`."""
         mean = (self._shares @ self.mean).astype(np.float32)
         return self._goal(mean, noise_on_all(self.noise))
 
     @cached_property
     def _shares(self) -> NDArray[np.float64]:
-        """Shares of the classes among all records, as far as the noise lets them be known."""
+        """The class shares, as the noise levels reveal them."""
         shares: NDArray[np.float64] = 1 / self.noise
         shares /= shares.sum()
         return shares
 
     def _goal(self, mean: NDArray[np.float32], noise: float) -> Goal:
-        """For a mean feature (d,), and the standard deviation of the noise on an entry of it."""
+        """The targets for a mean feature (d,) with this noise on each entry."""
         parts = parts_of(self.feature_map)
         of_main = torch.from_numpy(mean[: parts.split] / np.float32(parts.main_weight))
         moments = ReleasedMoments.of(parts, mean, noise)
@@ -174,9 +175,9 @@ class Refinement:
         return Goal(self._tangents, blocks, of_main, noise / parts.main_weight, moments, counts)
 
     def departures(self, rows: Rows) -> dict[int, Departures]:
-        """How columns go together in each class, by its label.
+        """The departures from independence of each class, by its label.
 
-        Of classes whose rows swap values, if there are several, and if a release says so.
+        Only of classes whose rows swap values, and empty if there is just one.
 
         Args:
             rows: see `draw`.
@@ -190,13 +191,13 @@ class Refinement:
         }
 
     def _whole(self, rows: Rows, label: int, count: int) -> Tensor:
-        """Rows of independent columns, each with one category of each column."""
+        """Rows of independent columns, rounded as they will be written."""
         made = rows(label, count)
         round_to_steps(made, self.schema)
         return torch.from_numpy(made)
 
     def _rows_of_all(self, rows: Rows) -> Tensor:
-        """Rows with the columns of all classes together, each by itself."""
+        """Rows of independent columns, with the marginals of all classes together."""
         counts = np.rint(_USUAL_ROWS * self._shares).astype(int).tolist()
         return torch.cat(
             [self._whole(rows, label, count) for label, count in enumerate(counts) if count]
@@ -212,9 +213,9 @@ class Refinement:
         random: np.random.Generator,
         each: Each,
     ) -> Moves:
-        """What puts rows of a class together.
+        """The Markov chain for the rows of a class.
 
-        Columns of a low-signal one are its own, but they begin to go together as in all classes.
+        A low-signal class keeps its own columns, but starts with the dependence of all classes.
         """
         if self.swaps(label):
             others = [known for other, known in departures.items() if other != label]
@@ -235,16 +236,16 @@ class Refinement:
         each: Each,
         advance: Advance = lambda units, remark: None,
     ) -> Pool:
-        """Rows of a class put together, of which those are looked for that fulfil a condition.
+        """Arrange rows of a class, as a source of rows that fulfil a condition.
 
         Args:
             label: the class.
-            condition: that some rows of the class may fulfil.
+            condition: one that some rows of the class may fulfil.
             rows: see `draw`.
-            departures: likewise.
+            departures: see `draw`.
             random: of all draws.
-            each: shares the work.
-            advance: is told how far it is.
+            each: distributes the work.
+            advance: reports progress.
         """
         made = self._whole(rows, label, _USUAL_ROWS)
         moves = self._moves(label, self.goal(label), made, rows, departures, random, each)
@@ -265,13 +266,12 @@ class Refinement:
         Args:
             label: the class.
             count: how many.
-            rows: makes rows with the marginals that the result is to have, or, for a low-signal
-                class, is to have as far as nothing else is known. How their columns go together
-                does not matter.
+            rows: makes rows with the marginals of the result, or, for a low-signal class, with its
+                initial marginals. The dependence of their columns does not matter.
             random: of the draw.
-            advance: is told how far it is, and at the end how many rows there are.
-            departures: how columns go together in each class, by its label; if there are none, only
-                what is known of this class counts.
+            advance: reports progress, and at the end the number of rows.
+            departures: departures of each class, by its label; if empty, nothing is pooled across
+                classes.
 
         Returns:
             float32 (count, record size), in random order.
@@ -294,7 +294,7 @@ class Refinement:
 
 
 def refinement_of(release: Release) -> Refinement | None:
-    """How rows are refined by a release; None if its features are not of the kind.
+    """The refinement for a release; None if its features do not support it.
 
     Guarantee:
         Post-processing: reads the release alone. (docs/privacy/proofs.md, statement 10.)

@@ -1,21 +1,21 @@
-"""Which rows of a table's generator to keep.
+"""Choose rows among those of a table's generator.
 
-A generator comes near the released mean features, but neither as near as the noise allows nor,
-where noise is strong, by the shortest way. So its rows are candidates only. Those of a class are
-drawn from them with probabilities in proportion to exp <theta, phi(x)>: the generator's
-distribution P_0 is reweighted (exponential tilting), with natural parameters theta. Among all
-distributions P the reweighted one has the least
+A generator comes close to the released mean features, but neither as close as the noise allows nor,
+under strong noise, with the least change. So its rows are only candidates. Rows of a class are
+drawn from them with probabilities proportional to exp <theta, phi(x)>: the generator's distribution
+P_0 is reweighted (exponential tilting), with natural parameters theta. Among all distributions P,
+the reweighted one minimises
 
     || mu - E_P phi ||^2 + lambda KL(P || P_0),
 
-with mu the released mean feature of the class; theta is 2 / lambda times what is then left of
-mu - E_P phi.
+with mu the released mean feature of the class; theta is 2 / lambda times the remaining mu - E_P
+phi.
 
-Where a class has low signal, the generator only knows what all classes have in common
-(`mean_embedding.pooled_mean`), and all that is particular to the class comes from the tilt (or,
-with features for which there is that, from `resample`). Whoever learns to tell the class
-from the others by such rows finds <theta, phi(x)>, in which the noise of thousands of entries
-averages out. A generator that is trained towards such a mean goes wherever the noise points.
+For a low-signal class, the generator only knows what all classes have in common
+(`mean_embedding.pooled_mean`), and everything particular to the class comes from the tilt (or from
+`resample`, with features that support it). A classifier trained on such rows learns <theta,
+phi(x)>, in which the noise of thousands of entries averages out. A generator trained towards such a
+mean would follow the noise.
 """
 
 from __future__ import annotations
@@ -43,39 +43,38 @@ from ..kernels.registry import kernel_of
 from ..output.generator_file import Arrays, arrays_of_map, map_from
 
 CAUTION: Final = 0.15
-"""lambda is twice this many standard deviations of the noise on an entry of mu, on which it depends
-how far the noise alone can tilt a row. Chosen on held-out rows (docs/design/table-generator.md)."""
+"""lambda is twice this many standard deviations of the noise on an entry of mu, which limits how
+far noise alone can tilt a row. Chosen on held-out rows (docs/design/table-generator.md)."""
 _LEAST: Final = 5e-4
 """lambda is at least twice this: the pool of rows that theta is found on is too small for less."""
 _POOL: Final = 40_000
-"""Rows in the pool, of all classes together; but see `_LEAST_POOL`."""
+"""Rows in the pool, over all classes; but see `_LEAST_POOL`."""
 _LEAST_POOL: Final = 2_000
-"""Rows in the pool of each class, at least."""
+"""Least number of rows in the pool of each class."""
 _ROUNDS: Final = 30
 _SPARE: Final = 2
-"""Without replacement, the last rows to be drawn are less likely ones than the first: there are
-this many times more candidates than a draw with replacement would need."""
+"""Factor on the number of candidates that a draw with replacement would need: without replacement,
+the last rows drawn are less probable than the first."""
 _OWN: Final = ("theta", "candidates", "pooled")
 MOST_CANDIDATES: Final = 200
 """Most candidates for each row that is kept."""
 _DIVERGED: Final = "reweighting: the release's numbers are too large to be computed with"
 
 Rows = Callable[[int, int], NDArray[np.float32]]
-"""Makes rows of a class, of which and how many: (n, record size), values 0..1."""
+"""Makes rows from a class and a count: (n, record size), values 0..1."""
 BATCH: Final = 4000
 _MOST_NUMBERS: Final = 1 << 28
 
 
 @dataclass(frozen=True, eq=False)
 class Reweighting:
-    """How rows are chosen.
+    """Chooses rows by their tilted probabilities.
 
     Attributes:
         feature_map: phi.
         theta: natural parameters of each class, float32 (c, d).
-        candidates: of each class, how many rows to look at for each that is kept, int64 (c,).
-        pooled: of each class, whether its candidates are what all classes have in common, bool
-            (c,).
+        candidates: number of candidates for each row kept, by class, int64 (c,).
+        pooled: whether a class's candidates come from the mean over all classes, bool (c,).
     """
 
     feature_map: FeatureMap
@@ -90,15 +89,15 @@ class Reweighting:
     def draw(
         self, label: int, count: int, rows: Rows, random: np.random.Generator
     ) -> NDArray[np.float32]:
-        """Draw different rows of a class.
+        """Draw distinct rows of a class.
 
-        The rows with the largest sums of <theta, phi(x)> and a Gumbel variable each are a draw
-        without replacement (Kool, van Hoof and Welling 2019, arXiv 1903.06059, section 2.3).
+        The rows with the largest <theta, phi(x)> plus a Gumbel variable are a draw without
+        replacement (Kool, van Hoof and Welling 2019, arXiv 1903.06059, section 2.3).
 
         Args:
             label: the class.
             count: how many.
-            rows: of P_0.
+            rows: draws from P_0.
             random: of the draw.
 
         Returns:
@@ -117,7 +116,7 @@ class Reweighting:
         return kept[random.permutation(count)]
 
     def to_arrays(self) -> Arrays:
-        """All that is needed beside the feature map's `spec` to make it again."""
+        """Everything needed to restore it, beside the feature map's `spec`."""
         own: Arrays = {name: getattr(self, name) for name in _OWN}
         return arrays_of_map(self.feature_map) | own
 
@@ -125,7 +124,7 @@ class Reweighting:
     def from_arrays(
         cls, arrays: Arrays, spec: Mapping[str, Any], schema: TableSchema
     ) -> Reweighting:
-        """The reweighting that `to_arrays` made them of.
+        """Restore a reweighting from arrays that `to_arrays` made.
 
         Args:
             arrays: by name.
@@ -165,7 +164,7 @@ def reweighting_of(release: Release, rows: Rows) -> Reweighting:
 
     Args:
         release: of a table.
-        rows: of P_0.
+        rows: draws from P_0.
     """
     mean, feature_map = released_mean(release), release.feature_map
     classes = len(mean.noise)
@@ -188,16 +187,16 @@ def reweighting_of(release: Release, rows: Rows) -> Reweighting:
 def best_tilt(features: RowFeatures, mu: Tensor, ridge: float) -> Tensor:
     """Find theta on a pool of rows.
 
-    It is where the dual of the objective that the module names is largest:
+    It maximises the dual of the objective in the module's docstring:
 
         <theta, mu> - log E_0 exp <theta, phi> - lambda / 4 ||theta||^2
 
     (Dudik, Phillips and Schapire 2007, "Maximum Entropy Density Estimation with Generalized
-    Regularization", section 3). It is concave, and so much of its curvature is the last term's that
-    few rounds are enough.
+    Regularization", section 3). It is concave, and the last term contributes so much of the
+    curvature that few rounds are enough.
 
     Args:
-        features: of the rows.
+        features: of the pool.
         mu: float32 (d,).
         ridge: lambda / 2.
 
@@ -224,10 +223,10 @@ def best_tilt(features: RowFeatures, mu: Tensor, ridge: float) -> Tensor:
 
 
 class RowFeatures:
-    """phi(x) of rows, for all kinds of maps that tables have.
+    """phi(x) of rows, for every feature map of tables.
 
-    `dpntk.generate.kernels` has them as functions of the records; here they are held.
-    Marginals are taken of rows as they would be read back.
+    `dpntk.generate.kernels` gives features as functions of the records; this class stores them.
+    Marginals are those of rows as read back.
 
     Args:
         feature_map: phi.
@@ -284,6 +283,6 @@ class RowFeatures:
 
 
 def rows_that_fit(feature_map: FeatureMap, wanted: int) -> int:
-    """As many rows as are wanted, or as many as have features that fit into a gigabyte."""
+    """The wanted number of rows, limited to those whose features fit into a gigabyte."""
     one = RowFeatures(feature_map, np.zeros((1, feature_map.record_size), dtype=np.float32))
     return max(1, min(wanted, _MOST_NUMBERS // one.numbers()))

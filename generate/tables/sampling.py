@@ -1,4 +1,4 @@
-"""Draw rows from a trained generator, and turn them into a table as the source was."""
+"""Draw rows from a generator, and turn them into a table in the source's form."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 _BATCH: Final = 4000
 _AT_ONCE: Final = 200_000
-"""How many rows are refined together at most: all of them are held in memory."""
+"""Largest number of rows refined together; all of them are in memory."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,15 +40,15 @@ class RowModel:
 
     Attributes:
         schema: of the table.
-        generator: a trained network, in evaluation mode, on the CPU; None where columns are known
-            and rows are put together from them.
-        marginals: known columns; or released ones, to which the network's rows are corrected, if
+        generator: a trained network, in evaluation mode, on the CPU; None if rows are arranged from
+            denoised columns.
+        marginals: denoised columns; or released ones, to which the network's rows are corrected, if
             there are any.
-        reweighting: how to choose among the network's rows; all are taken if None.
-        refinement: how to put rows together anew; they stay as they are if None.
+        reweighting: chooses among the network's rows; None keeps all.
+        refinement: arranges rows anew; None leaves them as they are.
 
     Raises:
-        GeneratorError: there is neither a network, nor all that does without one.
+        GeneratorError: there is no network, and too little to do without one.
     """
 
     schema: TableSchema
@@ -65,12 +65,12 @@ class RowModel:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Drawn(RedactedRepr):
-    """Rows that were drawn.
+    """A drawn table.
 
     Attributes:
         table: with the columns of the schema, valid under it.
-        repaired: share of the rows that broke a constraint and were repaired; None if there is no
-            constraint.
+        repaired: share of the rows that broke a constraint and were repaired; None without
+            constraints.
     """
 
     table: pa.Table
@@ -87,12 +87,11 @@ def draw_rows(
     """Draw rows, in random order.
 
     Args:
-        model: what they are drawn from.
+        model: what rows are drawn from.
         count: how many rows.
-        class_weights: released share of each class, float64 (c,); the labels follow them as
-            closely as whole numbers can.
-        seed: of labels, latent codes and draws.
-        where: a condition that all rows are to fulfil; none if empty.
+        class_weights: share of each class, float64 (c,); labels follow the shares up to rounding.
+        seed: seeds labels, latent codes and draws.
+        where: a condition that all rows fulfil; empty for none.
 
     Raises:
         GeneratorError: the constraints of the schema contradict each other, or too few rows fulfil
@@ -122,10 +121,10 @@ def draw_rows(
 
 
 def _values(model: RowModel, count: int, class_weights: NDArray[np.float64], seed: int) -> Values:
-    """Rows as a model makes them.
+    """Draw rows from a model.
 
-    Encoded rows are many times as large as the values that they stand for: of no more than are
-    refined together are there any at a time.
+    Encoded rows are many times as large as the values that they encode, so no more exist at a time
+    than are refined together.
     """
     random, chances = torch.Generator().manual_seed(seed), np.random.default_rng(seed)
     schema, refinement = model.schema, model.refinement
@@ -153,7 +152,7 @@ def _values(model: RowModel, count: int, class_weights: NDArray[np.float64], see
 
 
 def _unrefined(model: RowModel, random: torch.Generator, chances: np.random.Generator) -> Rows:
-    """Rows as they are without refinement, or before it."""
+    """Makes the rows that precede refinement, or that are final without one."""
     marginals, reweighting, refinement = model.marginals, model.reweighting, model.refinement
     if model.generator is None:
         return lambda label, wanted: independent_rows(
@@ -162,7 +161,7 @@ def _unrefined(model: RowModel, random: torch.Generator, chances: np.random.Gene
     rows = corrected_rows(model.generator, marginals, random)
 
     def chosen(label: int, wanted: int) -> NDArray[np.float32]:
-        # A network beside a refinement is in earlier files alone.
+        # Only earlier files have a network beside a refinement.
         pooled = refinement is not None and not refinement.swaps(label)
         if reweighting is None or pooled:
             return rows(label, wanted)
@@ -181,7 +180,7 @@ def _values_under(
     class_weights: NDArray[np.float64],
     seed: int,
 ) -> Values:
-    """Rows that are held to a condition while they are put together.
+    """Draw rows that are held to a condition while they are arranged.
 
     Returns:
         The values of at most `count` rows, in random order; fewer if a class has no value that
@@ -220,12 +219,12 @@ def _values_under(
 def corrected_rows(
     generator: RowGenerator, marginals: tuple[ColumnMarginal, ...], random: torch.Generator
 ) -> Rows:
-    """Rows as they come from a generator, corrected.
+    """Make rows by a generator, and correct them to marginals.
 
     Args:
         generator: in evaluation mode, on the CPU.
         marginals: released ones, to which the rows are corrected.
-        random: of latent codes and draws, and the seed of the correction.
+        random: of latent codes and draws; its seed also seeds the correction.
     """
     chances = np.random.default_rng(random.initial_seed())
 
@@ -241,7 +240,7 @@ def corrected_rows(
 
 
 def to_table(schema: TableSchema, records: NDArray[np.float32], labels: NDArray[np.int64]) -> Drawn:
-    """Turn encoded rows into a table: types as in the source, and all constraints kept.
+    """Turn encoded rows into a table with the source's types that keeps all constraints.
 
     Args:
         schema: of the table.

@@ -1,4 +1,4 @@
-"""Train a generator of table rows from a release, and from nothing else."""
+"""Train a generator of table rows from a release and nothing else."""
 
 from __future__ import annotations
 
@@ -65,12 +65,12 @@ def approach(
     settings: TrainingSettings,
     device: torch.device,
 ) -> Training[G]:
-    """Train a generator by a distance to a release: at every step as many rows of each class.
+    """Minimise a generator's distance to a release, with balanced classes in each batch.
 
     Args:
         generator: on the device.
         distance: of a batch (c, b, record size).
-        noise_floor: what the release's noise alone adds to it, in expectation.
+        noise_floor: expected contribution of the release's noise to the distance.
         settings: how to train.
         device: where.
 

@@ -1,1 +1,1 @@
-"""Columns of the classes of a table, without noise as far as a release allows."""
+"""Denoised columns of the classes of a table."""

@@ -1,4 +1,4 @@
-"""Cells of all columns of a table, and the choices that a record has for them."""
+"""The cells of all columns of a table, and the choices that encode them in a record."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from ....common.schema.encoding import NumericEncoding
 from ..marginals import ColumnMarginal
 
 _SEEN: Final = 0.1
-"""A search for shares begins with none below so many standard deviations of the noise."""
+"""Initial shares are at least this many standard deviations of the noise."""
 
 Shares = NDArray[np.float64]
 
 
 class Columns:
-    """Cells of all columns, and the choices that a record has: its soft bins, or categories.
+    """The cells of all columns, and the choices of a record: its soft bins or categories.
 
     Args:
         marginals: of all columns.
@@ -38,7 +38,7 @@ class Columns:
             cell, choice = cell + len(one), choice + one.shape[1]
 
     def known(self, shares: Shares) -> tuple[ColumnMarginal, ...]:
-        """Marginals with other shares (classes, cells of all columns), which are exact."""
+        """Marginals with the given shares (classes, cells of all columns), taken as exact."""
         parts = np.split(shares, np.cumsum(self.sizes)[:-1], axis=1)
         nothing = np.zeros(len(shares))
         return tuple(
@@ -47,10 +47,10 @@ class Columns:
         )
 
     def possible(self) -> NDArray[np.bool_]:
-        """Whether a cell may have anything in it, (cells,).
+        """Which cells may be occupied, bool (cells,).
 
-        Numbers between wide bounds are far out in most cells: marginals by themselves say where
-        there likely are none, unless noise is more than what each cell has if all have as much.
+        Between wide bounds, most cells of a number are empty. The marginals alone decide which ones
+        likely are, unless the noise exceeds a uniform share.
         """
         return np.concatenate(
             [
@@ -60,26 +60,26 @@ class Columns:
         )
 
     def logits(self, weights: NDArray[np.float64], shares: Shares) -> Tensor:
-        """What such shares (classes, cells) are made of, u and d, noise apart."""
+        """The logits u and d of shares (classes, cells), floored relative to the noise."""
         noise = min(float(marginal.noise.min()) for marginal in self.marginals)
         common = np.log(np.maximum(weights @ shares, noise * _SEEN))
         own = np.log(np.maximum(shares, noise * _SEEN)) - common
         return torch.from_numpy(np.concatenate([common[None], own]))
 
     def hits(self, rows: NDArray[np.float32]) -> NDArray[np.float32]:
-        """How far each row belongs to each choice, (n, choices)."""
+        """The degree to which each row belongs to each choice, (n, choices)."""
         return np.concatenate(
             [rows[:, marginal.block.shares] for marginal in self.marginals], axis=1
         )
 
 
 def _choices(marginal: ColumnMarginal) -> NDArray[np.float32]:
-    """A column's part of a record, choice by choice, (choices, values)."""
+    """The column's part of a record for each choice, (choices, values)."""
     block = marginal.block
     count = block.shares.stop - block.shares.start
     before = block.shares.start - block.place.start
     found = np.concatenate([np.zeros((count, before)), np.eye(count)], axis=1)
-    if before:  # the number itself, or the rank
+    if before:  # the number itself or the rank comes first
         numeric = isinstance(block.encoding, NumericEncoding)
         points = count - block.missing_place if numeric else len(block.column.categories)
         found[:points, 0] = np.arange(points) / max(1, points - 1)
@@ -87,6 +87,6 @@ def _choices(marginal: ColumnMarginal) -> NDArray[np.float32]:
 
 
 def _overlap(marginal: ColumnMarginal) -> Shares:
-    """How far each cell belongs to each choice, (cells, choices)."""
+    """The degree to which each cell belongs to each choice, (cells, choices)."""
     identity = replace(marginal, shares=np.eye(marginal.shares.shape[1]))
     return identity.in_record()

@@ -1,8 +1,9 @@
-"""What the mean tangent feature of a class says of its columns.
+"""Evidence about a class's columns from its mean tangent feature.
 
-It is r = mu - E phi - J (p - q), what is left of the released mean around rows of independent
-columns with shares q, where J is what it changes by if a column's value is set; and V, the variance
-of the noise and of what goes with what. See `likely`.
+It consists of the residual r = mu - E phi - J (p - q) of the released mean, linearised around rows
+of independent columns with shares q, and of its covariance V. J is the change of the mean feature
+when a column's value is set; V is the variance due to noise and to dependence between columns. See
+`likely`.
 """
 
 from __future__ import annotations
@@ -26,24 +27,24 @@ from ..moves.relu_features import ReluFeatures
 from .cells import Columns, Shares
 
 _ROWS: Final = 2_000
-"""How many independent rows a mean feature is taken of."""
+"""Number of independent rows that estimate a mean feature."""
 _CHANGED: Final = 100
-"""In how many of the rows a value is set, to see what it changes."""
+"""Number of these rows in which a value is set, to estimate J."""
 _REWEIGHED: Final = 600
-"""How many of the rows may be weighed anew."""
+"""Number of these rows whose reweighting models dependence between columns."""
 _MOST_NUMBERS: Final = 1 << 27
 
 
 @dataclass(frozen=True, eq=False)
 class Evidence:
-    """What the mean tangent feature of a class says of shares of choices.
+    """A Gaussian likelihood of the shares of choices, given the mean tangent feature of a class.
 
-    Minus its logarithm is <x, curvature x> / 2 - <slope, x> but for a constant, where x is how far
-    they are from those of the rows (`against`).
+    Its negative logarithm is <x, curvature x> / 2 - <slope, x> up to a constant, where x is the
+    deviation from the shares of the rows (`against`).
 
     Attributes:
-        curvature: symmetric, float64 (choices, choices); or (classes, choices, choices) if it is
-            that of several classes.
+        curvature: symmetric, float64 (choices, choices); or (classes, choices, choices) for several
+            classes.
         slope: (choices,), or (classes, choices).
     """
 
@@ -52,22 +53,22 @@ class Evidence:
 
     @classmethod
     def nothing(cls, columns: Columns) -> Evidence:
-        """None at all."""
+        """Evidence that says nothing."""
         count = columns.overlap.shape[1]
         zero = torch.zeros(count, count, dtype=torch.float64)
         return cls(zero, zero[0])
 
     @classmethod
     def together(cls, several: Sequence[Evidence]) -> Evidence:
-        """The evidence of several classes, class by class."""
+        """Stack the evidence of several classes."""
         curvatures, slopes = [one.curvature for one in several], [one.slope for one in several]
         return cls(torch.stack(curvatures), torch.stack(slopes))
 
     def against(self, off: Tensor) -> Tensor:
-        """Minus the logarithm of what it says of such shares, of all its classes together.
+        """The negative log likelihood of shares, summed over classes.
 
         Args:
-            off: how far they are from those of the rows, like `slope`.
+            off: their deviation from the shares of the rows, shaped like `slope`.
         """
         towards = torch.einsum("...i,...ij->...j", off, self.curvature) / 2 - self.slope
         return (towards * off).sum()
@@ -75,16 +76,16 @@ class Evidence:
 
 @dataclass(frozen=True, eq=False)
 class Witness:
-    """The released mean features of all classes, to ask what they say of columns.
+    """The released mean features of all classes, as a source of evidence about columns.
 
     Attributes:
-        mean: of the release.
+        mean: the released means.
         tangents: the tangent features, a part of those of the release.
-        split: how many entries of a mean feature are theirs.
-        weight: what they are multiplied by there.
+        split: number of entries of a mean feature that belong to them.
+        weight: their weight in the feature map.
         columns: of the table.
         schema: of the table.
-        random: of independent rows.
+        random: draws independent rows.
     """
 
     mean: MeanEmbedding
@@ -103,7 +104,7 @@ class Witness:
         columns: Columns,
         random: np.random.Generator,
     ) -> Witness:
-        """The evidence of a release with tangent features of one hidden layer of ReLU units."""
+        """Read a release that has tangent features of one hidden layer of ReLU units."""
         parts = parts_of(release.feature_map)
         assert isinstance(parts.main, TangentFeatures)
         assert isinstance(release.schema, TableSchema)
@@ -111,11 +112,11 @@ class Witness:
         return cls(mean, tangents, parts.split, parts.main_weight, columns, release.schema, random)
 
     def asked(self, label: int, shares: Shares) -> Evidence:
-        """What a class's mean feature says, around rows of independent columns.
+        """The evidence of a class's mean feature, linearised around independent columns.
 
         Args:
             label: the class.
-            shares: q, of the rows' cells, (cells,).
+            shares: q, the shares of the rows' cells, (cells,).
         """
         goal = torch.from_numpy(self.mean.values[: self.split, label] / np.float32(self.weight))
         noise = float(self.mean.noise[label]) / self.weight
@@ -128,7 +129,7 @@ class Witness:
         moves = self._moves(rows[:_CHANGED])
         at = torch.from_numpy(shares @ self.columns.overlap).float()
         start = 0
-        for choices in self.columns.choices:  # what a choice changes as against the column's mean
+        for choices in self.columns.choices:  # relative to the column's mean
             place = slice(start, start + len(choices))
             moves[place] -= at[place] @ moves[place]
             start = place.stop
@@ -148,7 +149,7 @@ class Witness:
         return Evidence(curvature / noise**2, slope / noise**2)
 
     def _moves(self, rows: Tensor) -> Tensor:
-        """The mean features of rows where a column is set to a choice, one by one, (choices, d)."""
+        """The mean feature of rows with a column set to each choice in turn, (choices, d)."""
         found = []
         for marginal, choices in zip(self.columns.marginals, self.columns.choices, strict=True):
             changed = rows.clone()

@@ -1,24 +1,25 @@
-"""Columns of each class, as likely as all that a release says of them makes them.
+"""Maximum a posteriori estimates of each class's columns, from everything a release says.
 
-Of how often a value is in a class the marginals of a release say something, and so do its tangent
-features: what these change by if a column's value is set is as good as known, and with few records
+How frequent a value is in a class shows in the marginals of a release and in its tangent features.
+The change of the latter when a column's value is set is practically known, and with few records
 they say twice as much. Neither is enough for every class by itself, so all classes are estimated
-together. The shares p_c of a column's cells are a softmax of u + d_c, where u is what all classes
-have in common, and the most likely u and d_c are those that make the least of
+together. The shares p_c of a column's cells are a softmax of u + d_c, where u is shared by all
+classes. The estimates of u and d_c minimise
 
     sum over c of  || m_c - p_c ||^2 / (2 s_c^2)  +  <r_c, V_c^-1 r_c> / 2  +  prior(u) + prior(d)
 
-with m_c the noisy marginals and s_c their noise; r_c = mu_c - E phi - J_c (p_c - q_c) what is left
-of the released mean of the tangent features, linear around rows of independent columns with shares
-q_c. Priors say that neighbouring numbers are about as frequent, with jumps (spikes are usual), that
-numbers are seldom missing, and that classes differ by little or, in some columns, by much.
+where m_c are the noisy marginals and s_c their noise, and r_c = mu_c - E phi - J_c (p_c - q_c) is
+the residual of the released mean of the tangent features, linearised around rows of independent
+columns with shares q_c. The priors say that neighbouring numbers are about equally frequent, with
+occasional jumps (spikes are usual), that numbers are seldom missing, and that classes differ by
+little or, in some columns, by much.
 
-What goes with what also shows in the mean feature, and must not be taken for a column's doing. So
-V_c is the variance of the noise and of that: of weighing independent rows anew at random, less what
-single columns explain (the interactions of an analysis of variance, Hoeffding 1948, "A class of
-statistics with asymptotically normal distribution", section 5). Where noise is strong, it hardly
-counts. Where it is weak, the mean feature is believed only in directions in which pairs of columns
-cannot move it; and where there is next to none (`PLAIN`), not at all.
+Dependence between columns also moves the mean feature, and must not be attributed to single
+columns. So V_c adds its variance to that of the noise: the variance under random reweighting of
+independent rows, minus what single columns explain (the interactions of an analysis of variance,
+Hoeffding 1948, "A class of statistics with asymptotically normal distribution", section 5). Under
+strong noise this hardly matters. Under weak noise, the mean feature counts only in directions in
+which pairs of columns cannot move it; and with next to no noise (`PLAIN`), not at all.
 """
 
 from __future__ import annotations
@@ -44,33 +45,34 @@ from .minimum import least
 from .tilts import tilted
 
 _JUMP: Final = 0.6
-"""How far the logarithm of a number's share usually is from that of the next number."""
+"""Prior scale of the difference between the log shares of neighbouring numbers."""
 _JUMP_OF_CLASS: Final = 0.4
-"""How much farther it is in one class than in all."""
+"""The same for a class's deviation d."""
 _SPREAD: Final = 1.0
-"""How far the logarithm of a category's share usually is from that of another category."""
+"""Prior scale of the differences between the log shares of categories."""
 _SPREAD_OF_CLASS: Final = 0.6
-"""How much farther it is in one class than in all."""
+"""The same for a class's deviation d."""
 _SELDOM: Final = -4.2
-"""Logarithm of how often a number is missing, over how often it is there: about one in 67, before
-anything is seen. It is not that of a cell of numbers: with five answers to a question, a fifth."""
+"""Prior mean of the log odds that a number is missing, about one in 67. It does not follow from the
+number of cells: with five answers to a question, that would be a fifth."""
 _SPREAD_OF_MISSING: Final = 1.5
-"""How far it usually is from that."""
+"""Prior scale of these log odds."""
 PLAIN: Final = 2e-4
-"""With no more noise than this on an entry of its mean feature a class has the likely shares of its
-own marginals: within a cell numbers are not spread evenly, and the mean feature shows that, too."""
+"""With at most this much noise on an entry of its mean feature, a class takes the posterior means
+of its own marginals: the mean feature also shows that numbers are not spread evenly within a
+cell."""
 _FREE: Final = 20.0
-"""So wide is a prior that is there only to make the solution a single one."""
+"""Width of a weak prior that only makes the solution unique."""
 _ROUNDS: Final = 2
-"""How often shares are looked for, each time around independent rows with those found last."""
+"""Rounds of estimation, each linearised around independent rows with the last shares."""
 _STEPS: Final = 150
 _MOST_PRODUCTS: Final = 1 << 38
-"""So many products of numbers take some seconds. Where choices would need more, since there are
-hundreds of columns, nothing is asked of the mean feature."""
+"""This many multiplications take some seconds. If the choices of hundreds of columns would need
+more, the mean feature is not used."""
 
 
 def likely_columns(release: Release, seed: int) -> tuple[ColumnMarginal, ...]:
-    """The marginals of a release of a table, without noise as far as it allows.
+    """The denoised marginals of a release of a table.
 
     Guarantee:
         Post-processing: reads the release alone. (docs/privacy/proofs.md, statement 10.)
@@ -80,8 +82,8 @@ def likely_columns(release: Release, seed: int) -> tuple[ColumnMarginal, ...]:
         seed: of independent rows.
 
     Returns:
-        Marginals whose noise is 0: their shares are what is likely. Those of classes that have no
-        columns of their own are those of all classes together, tilted (`tilts`).
+        Estimated marginals, marked as free of noise. Classes without columns of their own get those
+        of all classes together, tilted (`tilts`).
     """
     assert isinstance(release.schema, TableSchema)
     mean = released_mean(release)
@@ -123,7 +125,7 @@ def _most_likely(
     evidence: Evidence,
     start: Tensor,
 ) -> tuple[Shares, Tensor]:
-    """Most likely shares, (classes, cells), 0 in cells that are not possible; and u and d."""
+    """Estimated shares, (classes, cells), 0 in impossible cells; and the logits u and d."""
     never = torch.zeros(len(possible)).masked_fill_(torch.from_numpy(~possible), -torch.inf)
     seen = torch.from_numpy(np.concatenate([marginal.shares for marginal in noisy], axis=1))
     precision = torch.from_numpy(noisy[0].noise ** -2.0)
@@ -146,7 +148,7 @@ def _most_likely(
 
 
 def _prior(marginal: ColumnMarginal, logits: Tensor) -> Tensor:
-    """Minus the logarithm of the prior of u and d of one column, (1 + classes, cells)."""
+    """Negative log prior of u and d of one column, (1 + classes, cells)."""
     common, own = logits[0], logits[1:]
     wide = (logits / _FREE).square().sum() / 2
     if not isinstance(marginal.block.encoding, NumericEncoding):
@@ -166,5 +168,5 @@ def _prior(marginal: ColumnMarginal, logits: Tensor) -> Tensor:
 
 
 def _soft(values: Tensor) -> Tensor:
-    """Square near 0, as absolute values are far away: some of them may be large."""
+    """A pseudo-Huber penalty: quadratic near 0, linear far away, so that a few may be large."""
     return ((1 + values.square()).sqrt() - 1).sum()

@@ -1,4 +1,4 @@
-"""The minimum of a smooth function."""
+"""Minimise a smooth function."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from torch import Tensor
 
 
 def least(loss: Callable[[Tensor], Tensor], start: Tensor, steps: int) -> Tensor:
-    """Search by L-BFGS. It is SciPy's: torch's takes a second to import.
+    """Minimise by SciPy's L-BFGS; torch's takes a second to import.
 
     Args:
         loss: differentiable, of a tensor like `start`.
         start: where to begin, float64.
-        steps: at most so many, all of which are remembered.
+        steps: largest number of steps, all of which the Hessian estimate remembers.
 
     Returns:
-        The place that was found, like `start`.
+        The minimiser, like `start`.
     """
 
     def with_slopes(values: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:

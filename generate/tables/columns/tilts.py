@@ -1,14 +1,14 @@
-"""Columns of a class of which little is known: those of all classes, tilted.
+"""Columns of a rare class: those of all classes, exponentially tilted.
 
-Noise hides the columns of a rare class, one by one; its mean feature, which holds all of them, may
-say much all the same. So its columns are looked for among few: cells have shares in proportion to
-p exp <t, u>, where p is what all classes have in common and u are statistics of a cell (an
-exponential family). Of a number they are its normal score and the size of that, so that the column
-moves or widens; of a category, which one it is; and whether a value is missing. t is what the mean
-feature makes most likely of what is normally distributed before anything is seen.
+Noise hides each single column of a rare class, but its mean feature, which depends on all of them,
+may still say much. So its columns come from a small exponential family: cells have shares
+proportional to p exp <t, u>, where p are the shares in all classes and u are statistics of a cell.
+The statistics of a number are its normal score and the size of the score, so that the column shifts
+or widens; those of a category are its indicators; and another one indicates a missing value. The
+tilt t has a normal prior, and is estimated from the mean feature (maximum a posteriori).
 
-Such a class may have its numbers where all together have next to none, and noise hides that there
-are any. So p goes on there: with less than the noise on a cell, and less and less farther out.
+Such a class may have numbers where all classes together have next to none, hidden by the noise. So
+p is extended there by tails: less than the noise on a cell, and decreasing outwards.
 """
 
 from __future__ import annotations
@@ -30,26 +30,27 @@ from .evidence import Evidence
 from .minimum import least
 
 ROUNDS: Final = 5
-"""How often tilts are looked for, each time around rows with those found last."""
+"""Rounds of estimation, each linearised around rows with the last tilts."""
 _STEPS: Final = 200
 _HIDDEN: Final = 0.3
-"""Next to cells that have some numbers there are so many standard deviations of the noise,"""
+"""Share of the first cell of a tail, in standard deviations of the noise."""
 _FALLS: Final = 0.25
-"""and in each cell farther out so much of that."""
+"""Factor from each cell of a tail to the next one outwards."""
 _OUTERMOST: Final = 1e-6
-"""No share of numbers is taken to lie farther out."""
+"""Ranks are clipped this far from 0 and 1 before normal scores are taken."""
 
 
 def tilted(
     columns: Columns, shares: Shares, noise: float, evidence_at: Callable[[Shares], Evidence]
 ) -> Shares:
-    """The likely columns of a class.
+    """Estimate the columns of a class.
 
     Args:
         columns: of the table.
-        shares: of the cells in all classes together, (cells,).
+        shares: shares of the cells in all classes together, (cells,).
         noise: standard deviation of the noise on these.
-        evidence_at: what the mean feature of the class says, around rows with such shares.
+        evidence_at: gives the evidence of the class's mean feature, linearised around rows with the
+            given shares.
 
     Returns:
         Shares, (cells,).
@@ -64,12 +65,12 @@ def tilted(
 
 @dataclass(frozen=True, eq=False)
 class _Family:
-    """What columns of the class may be.
+    """The exponential family of a class's columns.
 
     Attributes:
-        logarithms: of p, float64 (cells,); minus infinity where nothing can be.
+        logarithms: log p, float64 (cells,); minus infinity in impossible cells.
         statistics: u, (cells, tilts).
-        sizes: how many cells each column has.
+        sizes: number of cells of each column.
     """
 
     logarithms: Tensor
@@ -78,7 +79,7 @@ class _Family:
 
     @classmethod
     def of(cls, columns: Columns, shares: Shares, noise: float) -> _Family:
-        """All tilts of these shares; their noise says what else there may be."""
+        """The family around these shares, with tails as large as their noise may hide."""
         bases, statistics = [], []
         ends = np.cumsum(columns.sizes)[:-1]
         for marginal, part in zip(columns.marginals, np.split(shares, ends), strict=True):
@@ -97,20 +98,20 @@ class _Family:
         return cls(torch.from_numpy(logarithms), torch.from_numpy(of_all), columns.sizes)
 
     def shares(self, tilts: Tensor) -> Tensor:
-        """Shares of the cells, at such tilts."""
+        """The shares of the cells under the given tilts."""
         parts = (self.logarithms + self.statistics @ tilts).split(self.sizes)
         return torch.cat([part.softmax(dim=0) for part in parts])
 
     def most_likely(
         self, evidence: Evidence, columns: Columns, around: Shares, start: Tensor
     ) -> Tensor:
-        """The most likely tilts.
+        """The maximum a posteriori tilts.
 
         Args:
             evidence: of the class.
             columns: of the table.
-            around: the shares that the evidence is around.
-            start: tilts to begin with.
+            around: the shares that the evidence is linearised around.
+            start: initial tilts.
         """
         overlap, at = torch.from_numpy(columns.overlap), torch.from_numpy(around)
 
@@ -122,7 +123,7 @@ class _Family:
 
 
 def _with_tails(numbers: Shares, noise: float) -> Shares:
-    """The shares of a number's cells, with some beyond the outermost that have any."""
+    """The shares of a number's cells, with tails beyond the outermost occupied ones."""
     there = np.flatnonzero(numbers > 0)
     if not len(there):
         return numbers
@@ -135,7 +136,7 @@ def _with_tails(numbers: Shares, noise: float) -> Shares:
 
 
 def _scores(numbers: Shares) -> NDArray[np.float64]:
-    """Normal scores of the cells of a number, and their sizes, (cells, 2)."""
+    """Normal scores of a number's cells, and their absolute values, (cells, 2)."""
     shares = numbers / max(numbers.sum(), np.finfo(float).tiny)
     middle = np.cumsum(shares) - shares / 2
     scores = ndtri(middle.clip(_OUTERMOST, 1 - _OUTERMOST))

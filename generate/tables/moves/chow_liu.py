@@ -1,4 +1,4 @@
-"""The tree of pairs of columns that best describes a table's distribution (Chow and Liu 1968).
+"""The tree of column pairs that best approximates a table's distribution.
 
 Chow and Liu 1968, "Approximating Discrete Probability Distributions with Dependence Trees".
 """
@@ -17,19 +17,19 @@ from torch import Tensor
 from ....common.features.marginals.cells import MarginalGroup
 
 _EXACT: Final = 1e-9
-"""Mutual information is at least that: a graph keeps no edges without a weight."""
+"""Floor for mutual information: a sparse graph drops edges of weight 0."""
 _TINY: Final = 1e-300
 
 
 @dataclass(frozen=True, eq=False)
 class TableShares:
-    """How often columns have their cells together.
+    """The joint distribution of a group of columns.
 
     Attributes:
-        group: which.
-        shares: what is believed of them, float64 (cells of the first column, of the second, and so
+        group: the columns.
+        shares: estimated joint shares, float64 (cells of the first column, of the second, and so
             on), positive.
-        start: of its cells among those of all tables.
+        start: where its cells begin among those of all tables.
     """
 
     group: MarginalGroup
@@ -38,19 +38,19 @@ class TableShares:
 
     @property
     def information(self) -> float:
-        """Mutual information of two columns, in nats."""
+        """Mutual information of the two columns, in nats."""
         alone = torch.outer(self.shares.sum(dim=1), self.shares.sum(dim=0))
         return float(torch.special.xlogy(self.shares, self.shares / alone.clamp(min=_TINY)).sum())
 
 
 def chow_liu_tree(tables: Sequence[TableShares]) -> list[tuple[int, TableShares]]:
-    """Pairs without a circle, parents first, whose mutual information is largest in all.
+    """The maximum spanning tree of pairs by mutual information, parents first.
 
     Args:
-        tables: of two columns and more; those of two alone are looked at.
+        tables: tables of two or more columns; only those of two are used.
 
     Returns:
-        Of each where the values of the parent begin in a record, and the table.
+        For each edge, where the parent's values begin in a record, and the table.
     """
     starts = list(dict.fromkeys(side.start for table in tables for side in table.group.sides))
     weights = np.zeros((len(starts), len(starts)))
@@ -59,7 +59,7 @@ def chow_liu_tree(tables: Sequence[TableShares]) -> list[tuple[int, TableShares]
         if not table.group.is_pair:
             continue
         one, other = sorted(starts.index(side.start) for side in table.group.sides)
-        # Of two tables of the same columns, the one that says more.
+        # Of two tables of the same columns, keep the more informative one.
         if (information := -max(table.information, _EXACT)) < weights[one, other]:
             weights[one, other], between[one, other] = information, table
     tree = minimum_spanning_tree(weights)

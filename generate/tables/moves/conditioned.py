@@ -1,13 +1,12 @@
-"""Rows that are held to a condition, and exchange values with rows that are not.
+"""Rows under a condition, which swap values with unconditioned rows.
 
-The rows of a class follow a law P in which two of them exchange their values of a column with
-probability min(1, exp(gain)): see `swap`. Rows that are held to a condition
-should follow P given the condition. So a row x that fulfils it is put beside a row z that was drawn
-from P, and the two exchange values as rows of a class do, except that no exchange may make x break
-the condition. This leaves their joint law, P given the condition times P, as it is (Metropolis et
-al. 1953). Then z is put back as it was, and the next z is drawn. So x takes a value as often as it
-goes with what the condition asks for, by the released pairs and products of columns and by the mean
-feature.
+The rows of a class follow a distribution P, under which two of them swap their values of a column
+with probability min(1, exp(gain)): see `swap`. Rows under a condition should follow P given the
+condition. So a row x that fulfils it is paired with a row z drawn from P, and the two swap values
+as rows of a class do, except that no swap may make x break the condition. This leaves their joint
+distribution, P given the condition times P, invariant (Metropolis et al. 1953). Then z is restored,
+and the next z is drawn. So x takes values as they go with the condition, according to the released
+pairs and products of columns and the mean feature.
 """
 
 from __future__ import annotations
@@ -28,39 +27,40 @@ from ..rows.values import records_of, values_of
 from .energy import Energy
 
 _LOOKS: Final = 10
-"""How often the rows of a class move on and those that fulfil the condition are collected."""
+"""How many times the rows of a class are moved and those that fulfil the condition collected."""
 _TURNS: Final = 8
-"""How often the rows of the class move on and then lend values to rows under the condition."""
+"""How many times the rows of the class are moved and then lend values to rows under the
+condition."""
 _LOANS: Final = 8
-"""How many rounds of lending follow on one another."""
+"""Rounds of lending in each turn."""
 
 
 class Moves(Protocol):
-    """What puts the rows of a class together."""
+    """The Markov chain that arranges the rows of a class."""
 
     def begin(self, records: Tensor, advance: Advance) -> None:
-        """Find the law of rows (n, record size), and make them follow it, in place."""
+        """Fit the distribution of rows (n, record size), and move them to it, in place."""
         ...
 
     def go_on(self, records: Tensor) -> None:
-        """Move rows that follow it a little further, in place."""
+        """Move rows that already follow it a little further, in place."""
         ...
 
     def lend(self, records: Tensor, others: Tensor, given: Energy) -> None:
-        """Rows take values of others by exchanges, after which the others are as they were.
+        """Rows swap values with others, which are restored afterwards.
 
         Args:
             records: (n, record size), values 0..1, changed in place.
-            others: rows that follow the law, (k, record size).
-            given: a further part of the energy, of the rows of the first kind.
+            others: rows that follow the distribution, (k, record size).
+            given: a further part of the energy, for `records` alone.
         """
         ...
 
 
 class Given:
-    """The part of an energy that holds rows to a condition.
+    """The part of the energy that enforces a condition.
 
-    It is 0 where they fulfil it, and minus infinity elsewhere.
+    It is 0 where rows fulfil the condition, and minus infinity elsewhere.
 
     Args:
         condition: on rows of the class.
@@ -72,17 +72,17 @@ class Given:
         self._condition, self._schema, self._label = condition, schema, label
 
     def holds(self, records: Tensor) -> Tensor:
-        """Which rows (n, record size) fulfil it as they would be written, bool (n,)."""
+        """Which rows (n, record size) fulfil the condition once written out, bool (n,)."""
         labels, names = np.full(len(records), self._label), self._condition.names
         values = values_of(self._schema, records.numpy(), labels, names)
         return torch.from_numpy(self._condition.truth(values).holds)
 
     def nearest(self, records: Tensor, seed: int) -> Tensor:
-        """Rows that are changed to fulfil it, those of which as few columns are as possible.
+        """Rows changed to fulfil the condition: those that need the fewest changed columns.
 
         Args:
-            records: (n, record size), none of which does; they stay as they are.
-            seed: of what is left to chance.
+            records: (n, record size), none of which fulfils it; they are not modified.
+            seed: of random choices.
         """
         labels = np.full(len(records), self._label)
         before = values_of(self._schema, records.numpy(), labels)
@@ -98,20 +98,20 @@ class Given:
         )
 
     def learn(self, records: Tensor) -> None:
-        """There is nothing to be learnt."""
+        """Do nothing: the condition is fixed."""
 
     def pull(self, records: Tensor) -> GivenPull:
-        """What exchanges between the first half of some rows and the other one change."""
+        """The gains of swaps between the first half of the rows and the second."""
         return GivenPull(self, records, self._condition.names)
 
 
 class GivenPull:
-    """By how much the energy grows if two rows exchange their values of a column.
+    """The energy gains of swaps between pairs of rows.
 
     Args:
-        given: the energy, of which the rows of the first half have a part, and the others none.
-        records: the rows, (2 n, record size); they are looked at as they stand.
-        names: of the columns that the condition is about.
+        given: the energy, which applies to the first half of the rows alone.
+        records: the rows, (2 n, record size); later changes to them are seen.
+        names: of the columns in the condition.
     """
 
     def __init__(self, given: Given, records: Tensor, names: frozenset[str]) -> None:
@@ -119,7 +119,7 @@ class GivenPull:
         self._one, self._other = records.split(len(records) // 2)
 
     def gain(self, block: Block) -> Tensor | float:
-        """The growth for each pair of rows, (n,)."""
+        """The gain for each pair of rows, (n,)."""
         if block.column.name not in self._names:
             return 0.0
         after = self._one.clone()
@@ -129,20 +129,20 @@ class GivenPull:
         return gain
 
     def exchanged(self, block: Block, chosen: Tensor) -> None:
-        """Nothing is remembered."""
+        """Do nothing: there is no state to update."""
 
 
 class Pool:
-    """Rows of a class, and what is drawn of it under a condition.
+    """Rows of a class, from which rows under a condition are drawn.
 
     Args:
-        moves: have put the rows together.
+        moves: the chain that has arranged the rows.
         records: the rows, (n, record size), changed in place.
         given: the condition.
         random: of all draws.
 
     Attributes:
-        share: of the rows that fulfil the condition, 0..1.
+        share: share of the rows that fulfil the condition, 0..1.
     """
 
     def __init__(
@@ -157,7 +157,7 @@ class Pool:
         self.share = len(self._found) / (_LOOKS * len(records))
 
     def draw(self, count: int) -> Tensor:
-        """Rows under the condition, (count, record size); fewer if no value fulfils it."""
+        """Draw rows under the condition, (count, record size); none if no values fulfil it."""
         found = self._found
         if not len(found):
             found = self._given.nearest(self._records, int(self._random.integers(1 << 32)))

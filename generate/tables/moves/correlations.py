@@ -1,10 +1,9 @@
-"""How the columns of a class go together, as released, for rows that exchange values.
+"""An energy that matches the released products of columns, for rows that swap values.
 
-When rows exchange values of a column, the column's own law stays. What is left to be matched is how
-columns go together. Beside the energy that the other features ask for, the rows' law gets one that
-is a quadratic form in the standardised numbers and the indicators of categories. Each of its
-coefficients is held back by a ridge (`pooling`), so that products of which the noise leaves nothing
-are left to the other features.
+Swaps leave the marginal of every column as it is, so only the dependence between columns is left to
+match. Beside the energies of the other features, rows get a quadratic form in the standardised
+numbers and the indicators of categories. Each coefficient has a ridge penalty (`pooling`), so that
+products lost in noise are left to the other features.
 """
 
 from __future__ import annotations
@@ -20,21 +19,21 @@ from .departures import Departure, ReleasedMoments
 from .pooling import pooled_products
 
 _LEAST_EIGENVALUE: Final = 0.03
-"""Least eigenvalue of the correlations aimed at: no combination of numbers is nearly constant."""
+"""Least eigenvalue of the target correlations: no combination of numbers is nearly constant."""
 _RATE: Final = 0.2
 _SQUARES: Final = 0.3
-"""How far the mean square of a number usually is from what it is in independent rows."""
+"""Prior standard deviation of a number's mean square around that of independent rows."""
 _LEAST_SQUARE: Final = 0.2
-"""The mean square of a standardised number is taken to be at least that."""
+"""Floor for the mean square of a standardised number."""
 
 
 class Correlations:
-    """The part of an energy that makes columns go together: y^T A y / 2, A found on the way.
+    """The energy y^T A y / 2 of pairwise dependence, with A learnt as rows move.
 
     Args:
-        released: of the class.
+        released: products of the class.
         records: rows with the columns that all rows will have, (n, record size).
-        others: how columns of other classes go together.
+        others: departures of the other classes.
     """
 
     def __init__(
@@ -53,8 +52,8 @@ class Correlations:
                 lacking = torch.where(kind, found.lacking, lacking)
                 self._ridge = torch.where(kind & own.free, found.ridge, self._ridge)
         self._seen = here + lacking
-        # If all numbers were Gaussian and went together in no other way, this would be all. Squares
-        # are released, too: rows that are far out weigh less, and go together more.
+        # If the numbers were jointly Gaussian, this start would be exact. The released squares
+        # rescale it: outlying rows weigh less, and show more dependence.
         doubt = own.noise.diagonal() / _SQUARES**2
         squares = here.diagonal() + own.lacking.diagonal() / (1 + doubt)
         scale = squares.clamp(min=_LEAST_SQUARE).rsqrt()
@@ -64,30 +63,30 @@ class Correlations:
         self._theta = torch.where(among, -torch.linalg.inv(start), 0.0)
 
     def standardised(self, records: Tensor) -> Tensor:
-        """Numbers and indicators of mean 0 and variance 1, float32 (n, k)."""
+        """Numbers and indicators, standardised, float32 (n, k)."""
         return self._departure.standardised(self._released.factors(records)).float()
 
     def learn(self, records: Tensor) -> None:
-        """Change the energy by what the products of rows, as they stand, still lack."""
+        """Update the energy by what the products of the current rows still lack."""
         missing = self._seen - self._departure.products(self._released.factors(records).double())
-        # The ridge counts at the new coefficients: else a large one would make the steps diverge.
+        # The ridge is implicit, at the new coefficients: else a large one would make steps diverge.
         longer = self._theta + _RATE * missing
         held = longer / (1 + _RATE * self._ridge)
         self._theta = torch.where(self._departure.free, held, 0.0)
 
     def pull(self, records: Tensor) -> ProductPull:
-        """What exchanges between the first half of some rows and the other one change."""
+        """The gains of swaps between the first half of the rows and the second."""
         places = self._released.features.places
         return ProductPull(self.standardised(records), self._theta.float(), places)
 
 
 class ProductPull:
-    """By how much the energy grows if two rows exchange their values of a column.
+    """The energy gains of swaps between pairs of rows.
 
     Args:
-        numbers: standardised, (2 n, k); row i may exchange values with row n + i.
-        coefficients: symmetric, 0 for two numbers of a column, (k, k).
-        places: of each column, by where its part of a record begins.
+        numbers: standardised, (2 n, k); row i may swap values with row n + i.
+        coefficients: symmetric, 0 for two entries of the same column, (k, k).
+        places: the slice of each column, by where its part of a record begins.
 
     Attributes:
         coefficients: as above.
@@ -101,10 +100,10 @@ class ProductPull:
         self._towards = self._apart @ coefficients
 
     def gain(self, block: Block) -> Tensor | float:
-        """The growth for each pair of rows, if they exchange their values of a column, (n,).
+        """The gain for each pair of rows that swap their values of a column, (n,).
 
-        With rows x and y the energy is x^T A x / 2 + y^T A y / 2, and x_j and y_j have no square in
-        it: it changes by (y_j - x_j) (A (x - y))_j.
+        Rows x and y have the energy x^T A x / 2 + y^T A y / 2, without squares of x_j and y_j, so
+        it changes by (y_j - x_j) (A (x - y))_j.
         """
         place = self._place(block)
         if place is None:
@@ -113,7 +112,7 @@ class ProductPull:
         return gain
 
     def exchanged(self, block: Block, chosen: Tensor) -> None:
-        """Some pairs, int64 (m,), have exchanged their values of a column."""
+        """Record that some pairs, int64 (m,), have swapped their values of a column."""
         place = self._place(block)
         if place is None:
             return
@@ -126,7 +125,7 @@ class ProductPull:
 
 
 def _as_correlations(noisy: Tensor) -> Tensor:
-    """A matrix near to some noisy correlations that some numbers have, positive definite."""
+    """A positive definite correlation matrix near a noisy one."""
     values, vectors = torch.linalg.eigh(noisy)
     matrix = vectors @ torch.diag(values.clamp(min=_LEAST_EIGENVALUE)) @ vectors.T
     scale = matrix.diagonal().rsqrt()

@@ -1,6 +1,6 @@
-"""By how much the energy of tables of columns grows if rows take values of others.
+"""Energy gains of moves under the energy of tables of columns (`counts`).
 
-Cells of all tables are kept row by row, so that a value that changes moves few of them (`counts`).
+Each row's cell in every table is kept, so that a changed value updates only few of them.
 """
 
 from __future__ import annotations
@@ -14,19 +14,19 @@ from torch import Tensor
 from ....common.schema.encoding import Block
 
 NUMBER: Final = torch.int32
-"""Type of a cell's number among those of all tables, which are fewer than 2^24."""
+"""Type of a cell's index among those of all tables, which are fewer than 2^24."""
 
 
 @dataclass(frozen=True, eq=False)
 class ColumnTables:
-    """Where a column is in tables.
+    """The places of a column in tables.
 
     Attributes:
-        tables: of which it is, (k,).
-        sides: as which side in each, (k,).
-        strides: by how much the cell of each moves with that of the side, int32 (k, 1).
-        own: all sides that it is, (s,).
-        among: at which of these each of `sides` stands, (k,).
+        tables: the tables that contain it, (k,).
+        sides: the side that it forms in each, (k,).
+        strides: how far the cell of each table moves with that of the side, int32 (k, 1).
+        own: all distinct sides that it forms, (s,).
+        among: index of each of `sides` in `own`, (k,).
     """
 
     tables: Tensor
@@ -37,7 +37,7 @@ class ColumnTables:
 
     @classmethod
     def of(cls, pairs: Tensor, stride: Tensor) -> ColumnTables:
-        """By sides and tables (2, k), and strides of all (sides, tables)."""
+        """Build from sides and tables (2, k), and the strides of all (sides, tables)."""
         sides, tables = pairs
         own, among = sides.unique(return_inverse=True)
         return cls(tables, sides, stride[sides, tables][:, None].to(NUMBER), own, among)
@@ -45,13 +45,13 @@ class ColumnTables:
 
 @dataclass(frozen=True, eq=False)
 class RowCells:
-    """Where rows are, and what that is worth.
+    """The cells of rows in tables, with the energy of each cell.
 
     Attributes:
         codes: cells of sides, int32 (sides, n), changed in place.
-        cells: of tables, int32 (tables, n), changed in place.
-        energy: of each cell, float32.
-        tables_of: by where the values of a column begin in a record.
+        cells: cells of tables, int32 (tables, n), changed in place.
+        energy: energy of each cell, float32.
+        tables_of: the places of each column, by where its values begin in a record.
     """
 
     codes: Tensor
@@ -60,31 +60,31 @@ class RowCells:
     tables_of: dict[int, ColumnTables]
 
     def column(self, block: Block) -> ColumnTables | None:
-        """None if it is of no table."""
+        """The places of a column; None if it is in no table."""
         return next((self.tables_of[at] for at in block.starts if at in self.tables_of), None)
 
     def gain(self, column: ColumnTables, moved: Tensor) -> Tensor:
-        """By how much the energy grows if cells of its tables move so far (k, n), (n,)."""
+        """The gain, (n,), if the cells of a column's tables move by (k, n)."""
         cells = self.cells.index_select(0, column.tables)
         gain: Tensor = (self._energy_of(cells + moved) - self._energy_of(cells)).sum(dim=0)
         return gain
 
     def move(self, column: ColumnTables, rows: Tensor, new: Tensor) -> None:
-        """Some rows, int64 (m,), have other cells of a column's sides (s, m) now."""
+        """Give some rows, int64 (m,), new cells (s, m) of a column's sides."""
         moved = (new - self.codes[column.own[:, None], rows])[column.among] * column.strides
         self.cells[column.tables[:, None], rows] += moved
         self.codes[column.own[:, None], rows] = new
 
     def _energy_of(self, cells: Tensor) -> Tensor:
-        # Faster than an index of two dimensions.
+        # Faster than indexing in two dimensions.
         return self.energy.index_select(0, cells.flatten()).view_as(cells)
 
 
 class CountTake:
-    """By how much the energy grows if rows take values of others.
+    """The energy gains of rows that take values of others.
 
     Args:
-        places: of the rows.
+        places: cells of the rows.
         others: cells of sides in the other rows, int32 (sides, k).
     """
 
@@ -92,7 +92,7 @@ class CountTake:
         self._places, self._others = places, others
 
     def gain(self, block: Block, source: Tensor) -> Tensor | float:
-        """The growth for each row, if it takes a column's value from another one, (n,)."""
+        """The gain for each row that takes a column's value from another one, (n,)."""
         if (column := self._places.column(block)) is None:
             return 0.0
         new = self._others[column.sides[:, None], source]
@@ -100,24 +100,24 @@ class CountTake:
         return self._places.gain(column, (new - old) * column.strides)
 
     def taken(self, block: Block, source: Tensor, chosen: Tensor) -> None:
-        """Some of the rows, int64 (m,), have done so."""
+        """Record that some of the rows, int64 (m,), have taken their values."""
         if (column := self._places.column(block)) is not None:
             new = self._others[column.own[:, None], source[chosen]]
             self._places.move(column, chosen, new)
 
 
 class CountPull:
-    """By how much the energy grows if two rows exchange their values of a column.
+    """The energy gains of swaps between pairs of rows.
 
     Args:
-        places: of 2 n rows; row i may exchange values with row n + i.
+        places: cells of 2 n rows; row i may swap values with row n + i.
     """
 
     def __init__(self, places: RowCells) -> None:
         self._places, self._half = places, places.codes.shape[1] // 2
 
     def gain(self, block: Block) -> Tensor | float:
-        """The growth for each pair of rows, if they exchange their values of a column, (n,)."""
+        """The gain for each pair of rows that swap their values of a column, (n,)."""
         if (column := self._places.column(block)) is None:
             return 0.0
         one, other = self._places.codes.index_select(0, column.sides).split(self._half, dim=1)
@@ -126,7 +126,7 @@ class CountPull:
         return gain[: self._half] + gain[self._half :]
 
     def exchanged(self, block: Block, chosen: Tensor) -> None:
-        """Some pairs, int64 (m,), have exchanged their values of a column."""
+        """Record that some pairs, int64 (m,), have swapped their values of a column."""
         if (column := self._places.column(block)) is not None:
             rows = torch.cat([chosen, chosen + self._half])
             new = self._places.codes[column.own[:, None], rows.roll(len(chosen))]

@@ -1,18 +1,17 @@
-"""Marginals of several columns of a class, as released, for rows that exchange values.
+"""An energy that matches released tables of several columns, for rows that swap values.
 
-A release with marginals of pairs or triples of columns (`dpntk.common.features.marginals`) says how
-frequent each of their cells is, with noise. Beside what other features ask for, the logarithm of
-the rows' law gets a coefficient for each cell (a log-linear model, or Markov random field). The
-coefficient is held back by a ridge: the variance of the noise, over that of how cells of its table
-differ from independent columns, which is estimated from the released shares less the noise
-(empirical Bayes). So a table in which nothing goes together has no effect on the law, and a cell
-that hardly any row has little. Tables of two numbers can be denoised better, because neighbouring
-cells are alike as far as the two go together as Gaussian numbers would (`copula`). They are held
-back less.
+A release with marginals of pairs or triples of columns (`dpntk.common.features.marginals`) holds
+noisy shares of their cells. Beside the energies of other features, the log density of rows gets a
+coefficient for each cell (a log-linear model, or Markov random field). Each coefficient has a ridge
+penalty: the noise variance over the variance of the table's departure from independence, estimated
+from the released shares minus the noise (empirical Bayes). So a table of independent columns has no
+effect, and a cell that hardly any row occupies has little. Tables of two numbers have a smaller
+ridge, because they can be denoised better: neighbouring cells are alike if the two depend on each
+other as Gaussian numbers do (`copula`).
 
-Columns that determine one another would hardly get together by chance, exchange by exchange. So
-rows begin as the pairs along a tree say, those that say most (Chow and Liu 1968, "Approximating
-Discrete Probability Distributions with Dependence Trees"), and so do the coefficients.
+Columns that determine one another would hardly be matched by single swaps. So rows, and the
+coefficients, are initialised along the tree of the most informative pairs (Chow and Liu 1968,
+"Approximating Discrete Probability Distributions with Dependence Trees").
 """
 
 from __future__ import annotations
@@ -34,18 +33,18 @@ from .table_posterior import Look, posterior_tables
 _RATE: Final = 0.2
 _BATCH: Final = 2_000
 _EXACT: Final = 1e-9
-"""Shares of cells, and variances of what goes together, are at least that."""
+"""Floor for shares of cells."""
 _SMOOTH: Final = 0.1
-"""How much of the ridge of other tables counts for tables of two numbers."""
+"""Factor on the ridge for tables of two numbers."""
 
 
 class Counts:
-    """The part of an energy that gives tables of columns their shares: a number for each cell.
+    """The energy of tables of columns: one coefficient for each cell.
 
     Args:
-        released: of the class.
+        released: tables of the class.
         records: rows with the columns that all rows will have, (n, record size).
-        others: how tables of other classes depart from independent columns.
+        others: departures of the other classes' tables.
     """
 
     def __init__(
@@ -65,7 +64,7 @@ class Counts:
         self._wanted = torch.cat(wanted)
         self._expected = places.independent(shares_of).clamp(min=_EXACT)
         self._scale = self._expected.sqrt()
-        # Of all pairs of numbers in few cells what is wanted has been held back: a law says it.
+        # The coarse pairs get no ridge: their targets are already shrunk to a copula.
         held = [_SMOOTH if table.of_numbers else 1.0 for table in tables]
         held[: released.coarse] = [0.0] * released.coarse
         ridges = zip(held, wanted, own.tables_of(seen.ridge), strict=True)
@@ -75,14 +74,14 @@ class Counts:
         self._theta = torch.zeros_like(self._wanted)
 
     def begin(self, records: Tensor, blocks: Sequence[Block], random: np.random.Generator) -> None:
-        """Put rows together as pairs along a tree say, and let the energy ask for that.
+        """Arrange rows by the pairs along a tree, and set the coefficients to match.
 
         Every column keeps its values.
 
         Args:
             records: (n, record size), changed in place.
             blocks: the columns.
-            random: breaks ties.
+            random: draws cells and breaks ties.
         """
         place_of = {start: block.place for block in blocks for start in block.starts}
         codes, sides = self.codes(records).T.numpy(), self._places.sides
@@ -97,7 +96,7 @@ class Counts:
             below = shares.cumsum(dim=1).numpy()
             drawn = random.random(len(codes)) * below[codes[:, one], -1]
             wanted = (below[codes[:, one]] < drawn[:, None]).sum(axis=1)
-            # Who wants a cell gets a value from it, or from one near by if there are none left.
+            # A row gets a value from its wanted cell, or from a nearby one if none is left.
             rows, values = (
                 torch.from_numpy(np.lexsort((random.random(len(codes)), cells)))
                 for cells in (wanted, codes[:, other])
@@ -110,7 +109,7 @@ class Counts:
             codes[rows[:, None], moved] = codes[values[:, None], moved]
 
     def _shrunk_tables(self) -> list[TableShares]:
-        """What is wanted of each table, moved towards independent columns as the ridge says."""
+        """The targets of each table, shrunk towards independence by the ridge."""
         shrunk = self._expected + (self._wanted - self._expected) / (1 + self._ridge)
         places = self._places
         cells = shrunk.split(places.sizes.tolist())
@@ -123,11 +122,11 @@ class Counts:
 
     @property
     def coefficients(self) -> Tensor:
-        """Coefficient of each cell of each table in the logarithm of the law, float32 (cells,)."""
+        """Coefficient of each cell of each table in the log density, float32 (cells,)."""
         return (self._theta / self._scale).float()
 
     def codes(self, records: Tensor) -> Tensor:
-        """The cell of each side in rows (n, record size) of values 0..1, as they would be read.
+        """The cell of each side in rows (n, record size) of values 0..1, as read back.
 
         Returns:
             int32 (sides, n).
@@ -135,12 +134,12 @@ class Counts:
         return self._places.codes(records)
 
     def cells(self, codes: Tensor) -> Tensor:
-        """The cell of each table among those of all, int32 (tables, n)."""
-        # Whole numbers of at most 24 digits, which floats hold.
+        """The index of each row's cell in each table, among the cells of all, int32 (tables, n)."""
+        # Integers of at most 24 bits, which float32 holds exactly.
         return (self._strides @ codes.float()).to(NUMBER) + self._starts
 
     def shares(self, records: Tensor) -> Tensor:
-        """How often each cell is among rows."""
+        """The share of each cell among rows."""
         found = torch.zeros(len(self._wanted), dtype=torch.int64)
         for batch in records.split(_BATCH):
             cells = self.cells(self.codes(batch)).flatten()
@@ -148,17 +147,17 @@ class Counts:
         return found.double() / len(records)
 
     def learn(self, records: Tensor) -> None:
-        """Change the energy by what the tables of rows, as they stand, still lack."""
+        """Update the energy by what the tables of the current rows still lack."""
         missing = (self._wanted - self.shares(records)) / self._scale
-        # The ridge counts at the new coefficients: else a large one would make the steps diverge.
+        # The ridge is implicit, at the new coefficients: else a large one would make steps diverge.
         self._theta = (self._theta + _RATE * missing) / (1 + _RATE * self._ridge)
 
     def take(self, records: Tensor, others: Tensor) -> CountTake:
-        """What changes if rows take values of others."""
+        """The gains of rows that take values of others."""
         return CountTake(self._row_cells(records), self.codes(others))
 
     def pull(self, records: Tensor) -> CountPull:
-        """What exchanges between the first half of some rows and the other one change."""
+        """The gains of swaps between the first half of the rows and the second."""
         return CountPull(self._row_cells(records))
 
     def _row_cells(self, records: Tensor) -> RowCells:
@@ -167,7 +166,7 @@ class Counts:
 
 
 def _looks(released: ReleasedCounts, own: TableDeparture, seen: PooledTables) -> list[Look]:
-    """What is seen of each table of a class, by what all classes say of it."""
+    """The noisy look at each table of a class, pooled over all classes."""
     shares = zip(released.tables, *seen.shares(own), strict=True)
     return [
         Look(table.unfolded, number < released.coarse, table.folded, cells, noise)

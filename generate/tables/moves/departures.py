@@ -1,8 +1,8 @@
-"""How columns of a class go together by a release, compared with rows of independent columns.
+"""The departure of released products of columns from independence.
 
 A release with products of columns (`dpntk.common.features.moments`) holds E z z^T / |z|^2 of each
-class, with noise. Rows with the right columns that are independent of one another have other such
-products. What they lack is how columns go together.
+class, with noise. Rows with the right but independent columns have other such products. The
+difference is the evidence of dependence between columns.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from ....common.features.moments import (
 
 EXACT: Final = 1e-12
 _SURE: Final = 2.0
-"""More standard deviations of the noise than this are not explained by noise."""
+"""Differences beyond this many standard deviations of the noise are significant."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,10 +36,10 @@ class ReleasedMoments:
     """The released mean of z z^T / |z|^2 of one class.
 
     Attributes:
-        features: of which they are the mean.
-        products: noisy, float64 (k, k), symmetric, and such as those of records can be.
-        noise: standard deviation of the noise on each of them but the diagonal, as released; what
-            products cannot be is taken off, which leaves less of it.
+        features: the features that they are the mean of.
+        products: noisy, float64 (k, k), symmetric, projected to what records can have.
+        noise: standard deviation of the noise on each off-diagonal product, as released; the
+            projection leaves less of it.
     """
 
     features: MomentFeatures
@@ -48,7 +48,7 @@ class ReleasedMoments:
 
     @classmethod
     def of(cls, parts: Parts, mean: NDArray[np.float32], noise: float) -> ReleasedMoments | None:
-        """Read them off a class's mean feature; None if it holds none.
+        """Extract the products from a class's mean feature; None if it holds none.
 
         Args:
             parts: of the feature map.
@@ -62,20 +62,20 @@ class ReleasedMoments:
         twice = noisy.reshape(moments.factors, moments.factors)
         possible = moments.possible.numpy()
         products: NDArray[np.float64] = possible @ (twice + twice.T) @ possible / 2
-        # Each product of two factors is there twice, with noise of its own.
+        # Each product of two factors appears twice, with independent noise.
         return cls(moments, products, noise / parts.moment_weight / np.sqrt(2))
 
     def columns(self) -> Tensor:
-        """Which column each of z belongs to, numbers first; the constant's is 0. int64 (k,)."""
+        """The column of each entry of z, numbers first; 0 for the constant. int64 (k,)."""
         found = torch.zeros(self.features.factors, dtype=torch.int64)
         for column, place in enumerate(self.features.places.values()):
             found[place] = 1 + column
         return found
 
     def factors(self, records: Tensor) -> Tensor:
-        """The vectors z of rows (n, record size), values 0..1, as they would be read back, (n, k).
+        """The vectors z, (n, k), of rows (n, record size), values 0..1, as read back.
 
-        Of each column of categories, rows have one.
+        Rows have one category of each column of categories.
         """
         features = self.features
         places = [place for place, _ in features.numbers]
@@ -94,18 +94,17 @@ class ReleasedMoments:
 
 @dataclass(frozen=True, eq=False)
 class Departure:
-    """By how much columns of a class go together more than independent ones would.
+    """How the products of a class differ from those of independent columns.
 
     Attributes:
-        mean: of z in rows of independent columns, float64 (k,); 0 of the constant.
-        scale: its standard deviation there, and 1 of the constant, (k,).
+        mean: mean of z in rows of independent columns, float64 (k,); 0 for the constant.
+        scale: its standard deviation there, (k,); 1 for the constant.
         weight: mean of 1 / |z|^2 there.
-        lacking: products of standardised numbers and indicators, as released, less those of these
+        lacking: released products of standardised numbers and indicators minus those of independent
             rows, (k, k).
         noise: variance of the noise on each of these, (k, k).
-        taken_off: how many times as large that variance would be if the part that products cannot
-            have had not been taken off, (k, k).
-        free: which products rows can change by exchanging values, bool (k, k).
+        taken_off: factor by which that variance would be larger without the projection, (k, k).
+        free: which products swaps can change, bool (k, k).
     """
 
     mean: Tensor
@@ -121,8 +120,8 @@ class Departure:
         """The departure of a class.
 
         Args:
-            released: of the class.
-            records: rows with its columns, each by itself, (n, record size).
+            released: products of the class.
+            records: rows with its columns, independent of one another, (n, record size).
         """
         z = released.factors(records).double()
         mean, scale = z.mean(dim=0), z.std(dim=0, correction=0)
@@ -130,9 +129,9 @@ class Departure:
         varies, scale = scale > least, scale.clamp(min=least)
         mean[0], scale[0] = 0.0, 1.0
         weight = float((1 / z.square().sum(dim=1)).mean())
-        # About the rows' means, by the released products with the constant, too: where columns go
-        # together, these are others than the rows', as |z|^2 is. Where that is no more than noise
-        # explains, half of it is believed: much noise would come with it.
+        # Centre at the rows' means, and also by the released products with the constant: where
+        # columns depend on each other, these differ from the rows', as |z|^2 does. If noise
+        # explains the difference, only half of it is used, because it would bring much noise.
         apart = torch.from_numpy(released.products) - mean_products(z, z)
         possible, variance = released.features.possible, released.noise**2
         of_constant = variance * (possible[0, 0] * possible.diagonal() + possible[0].square())
@@ -156,11 +155,11 @@ class Departure:
         )
 
     def standardised(self, z: Tensor) -> Tensor:
-        """Numbers and indicators of mean 0 and variance 1 where columns are independent, (n, k)."""
+        """Numbers and indicators, standardised by rows of independent columns, (n, k)."""
         return (z - self.mean) / self.scale
 
     def products(self, z: Tensor) -> Tensor:
-        """What those of standardised ones are in rows, weighed as released ones are, (k, k)."""
+        """Products of the rows' standardised values, weighted as the released ones are, (k, k)."""
         return mean_products(z, self.standardised(z)) / self.weight
 
 

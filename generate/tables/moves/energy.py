@@ -1,4 +1,4 @@
-"""What makes values of rows go together, beside their mean feature: parts of an energy."""
+"""Energies of rows, which model the dependence of columns beside the mean feature."""
 
 from __future__ import annotations
 
@@ -12,32 +12,32 @@ from ....common.schema.encoding import Block
 
 
 class Pull(Protocol):
-    """What exchanges between the first half of some rows and the other one change."""
+    """The energy gains of swaps between the first half of the rows and the second."""
 
     def gain(self, block: Block) -> Tensor | float:
-        """By how much the energy of two rows grows if they exchange a column's values, (n,)."""
+        """The gain for each pair of rows that swap a column's values, (n,)."""
         ...
 
     def exchanged(self, block: Block, chosen: Tensor) -> None:
-        """Some of them, int64 (m,), have done so."""
+        """Record that some pairs, int64 (m,), have swapped."""
         ...
 
 
 class Energy(Protocol):
-    """A function of rows that is looked for until they have what a release says."""
+    """A function of rows that is fitted until they match the release."""
 
     def learn(self, records: Tensor) -> None:
-        """Change it by what rows (n, record size), as they stand, still lack."""
+        """Update it by what the current rows (n, record size) still lack."""
         ...
 
     def pull(self, records: Tensor) -> Pull:
-        """What exchanges among some rows change."""
+        """The gains of swaps between the first half of the rows and the second."""
         ...
 
 
 @dataclass(frozen=True)
 class Pulls:
-    """Several, added up."""
+    """A sum of several."""
 
     parts: Sequence[Pull]
 

@@ -1,4 +1,4 @@
-"""What rows of a class should have: its mean feature, and what else is released of it."""
+"""The targets for rows of a class: its mean feature, products and tables."""
 
 from __future__ import annotations
 
@@ -16,26 +16,26 @@ from .relu_features import ReluFeatures
 from .table_departures import ReleasedCounts, TableDeparture, shares_among
 
 STRENGTH: Final = 0.01
-"""Prior mean of how much of the variance of rows with independent columns is due to how columns go
-together: on tables of people it is about this much (docs/design/table-generator.md)."""
+"""Prior mean of the strength of dependence, the variance of the weights that turn independent rows
+into real ones. Tables of people have about this much (docs/design/table-generator.md)."""
 _DEVIATION: Final = 0.005
-"""How far from that it usually is."""
+"""Prior standard deviation of the strength."""
 _LEAST_STRENGTH: Final = 1e-5
 _LEAST_VARIANCE: Final = 0.05
-"""The part of that variance which single columns are never taken to explain."""
+"""Part of the features' variance that single columns are never taken to explain."""
 _ROWS: Final = 1_000
-"""How many of these rows are looked at to tell what single columns explain."""
+"""Number of rows that estimate what single columns explain."""
 _COLUMNS_A_ROUND: Final = 0.3
 _LEAST_COLUMNS: Final = 3
 
 
 @dataclass(frozen=True, eq=False)
 class Departures:
-    """By how much columns of a class go together more than independent ones.
+    """How columns of a class depart from independence.
 
     Attributes:
-        products: what products of columns say of that; None if there are none.
-        tables: what tables of columns do; None likewise.
+        products: the departure of products of columns; None if there are none.
+        tables: the departure of tables of columns; None if there are none.
     """
 
     products: Departure | None
@@ -44,15 +44,15 @@ class Departures:
 
 @dataclass(frozen=True, eq=False)
 class Goal:
-    """What the mean feature of rows should be.
+    """The targets for the rows of a class.
 
     Attributes:
         tangents: the features.
         blocks: the columns of the rows.
-        mean: (d,), noisy.
+        mean: target of the mean feature, (d,), noisy.
         noise: standard deviation of the noise on an entry of it.
-        moments: what products of their numbers should be; None if that is not known.
-        counts: how often cells of several columns should be; None likewise.
+        moments: targets of products of numbers; None if unknown.
+        counts: targets of tables of columns; None if unknown.
     """
 
     tangents: ReluFeatures
@@ -63,10 +63,10 @@ class Goal:
     counts: ReleasedCounts | None = None
 
     def departures(self, independent: Tensor) -> Departures:
-        """How columns go together, as far as anything but the tangent features says.
+        """How columns depart from independence, by everything but the tangent features.
 
         Args:
-            independent: rows with the columns of the class, each by itself, (n, record size).
+            independent: rows of independent columns of the class, (n, record size).
         """
         products = tables = None
         if self.moments is not None:
@@ -78,24 +78,24 @@ class Goal:
 
     @property
     def floor(self) -> float:
-        """What the noise alone adds to a squared distance from the mean, in expectation."""
+        """Expected contribution of the noise to a squared distance from the mean."""
         return self.noise**2 * len(self.mean)
 
     def ridge(self, independent: Tensor, each: Each = map) -> float:
-        """The ridge on theta, which says how columns go together.
+        """The ridge on theta, which models the dependence of columns.
 
-        Let rows P be the independent ones P_0 with random weights, of variance s a priori. The most
-        likely P is then P_0 tilted by theta = (mu - E_P phi) / ridge, because minus the logarithm
-        of its probability is || mu - E_P phi ||^2 / (2 noise^2) + KL(P || P_0) / s, up to constants
-        and to the second order. And s follows from how far mu is from E_{P_0} phi (`strength`), in
-        relation to the variance of features under P_0 that single columns do not explain: weights
-        leave single columns as they are. What these do explain is estimated by rows that share one
-        column and no other (Sobol 1993). But s is at most the usual strength: where columns go
-        together more than that, the energies of products and of tables of pairs ask for it.
+        Let P be independent rows P_0 with random weights of prior variance s. The most probable P
+        is P_0 tilted by theta = (mu - E_P phi) / ridge, because its negative log posterior is || mu
+        - E_P phi ||^2 / (2 noise^2) + KL(P || P_0) / s, up to constants and to second order. The
+        strength s is estimated from the distance between mu and E_{P_0} phi (`strength`), relative
+        to the variance of features under P_0 that single columns do not explain, since weights
+        leave single columns as they are. What these do explain is estimated by rows that share
+        exactly one column (Sobol 1993). s is at most its prior mean: stronger dependence is left to
+        the energies of products and of tables of pairs.
 
         Args:
             independent: rows of P_0, (n, record size), values 0..1.
-            each: shares the work.
+            each: distributes the work.
         """
         mean = self.tangents.mean(independent, each)
         variance = 1 - float(mean.square().sum())  # features have length 1
@@ -107,22 +107,22 @@ class Goal:
         return self.noise**2 / max(min(found, STRENGTH), _LEAST_STRENGTH)
 
     def some_columns(self, random: np.random.Generator) -> list[Block]:
-        """Columns for a round, in random order."""
+        """A random subset of columns for a round, in random order."""
         taken = max(_LEAST_COLUMNS, round(_COLUMNS_A_ROUND * len(self.blocks)))
         return [self.blocks[column] for column in random.permutation(len(self.blocks))[:taken]]
 
 
 def strength(square: float, variance: float, noise: float, dimension: int) -> float:
-    """How strongly columns go together: between what is seen and `STRENGTH`, the prior mean.
+    """The posterior mean of the strength of dependence, whose prior mean is `STRENGTH`.
 
     Args:
-        square: squared length of what is left of a mean feature that independent rows do not have.
-        variance: of the features of these, less what single columns explain.
-        noise: on an entry.
+        square: squared distance of the mean feature from that of independent rows.
+        variance: variance of these rows' features that single columns do not explain.
+        noise: standard deviation of the noise on an entry.
         dimension: number of entries.
 
     Returns:
-        The variance of weights that independent rows would need, 0 or more.
+        The variance of the weights that independent rows would need, 0 or more.
     """
     if variance <= 0:
         return 0.0

@@ -1,13 +1,13 @@
-"""How columns of a class go together, by what is released of all classes.
+"""Estimate the dependence of columns in a class from all classes.
 
-Columns that go together in one class mostly do so in the others, and little else is known of a
-class with few records. A priori, how two columns of a class go together is g + d: a part g that all
-classes have in common and a part d of its own, both Gaussian. Their variances are estimated from
-the released products less the noise, weighed by precision (empirical Bayes): squares estimate the
-variance of g + d, and products of two classes that of g. The largest classes are known best; a
-class that by itself varies more than that, and more than the noise explains, gets the larger
-variance. A pair of columns has variances of its own as far as it has many products, and otherwise
-those of all pairs.
+Columns that depend on each other in one class mostly do so in the others, and little else is known
+of a class with few records. A priori, the dependence of two columns in a class is g + d: a part g
+common to all classes and a deviation d, both Gaussian. Their variances are estimated from the
+released products minus the noise, weighted by precision (empirical Bayes): squares estimate the
+variance of g + d, and products of two classes that of g. The largest classes dominate these
+estimates. A class whose own products vary more, beyond what noise explains, gets the larger
+variance. The variances of a pair of columns are shrunk towards those of all pairs, less so if the
+pair has many products.
 """
 
 from __future__ import annotations
@@ -23,20 +23,20 @@ from torch import Tensor
 from .departures import EXACT, Departure
 
 _LIKE_OTHERS: Final = 8.0
-"""With this many products, a pair of columns is judged half by itself, half by all pairs."""
+"""With this many products, a pair's own variance and that of all pairs weigh equally."""
 _SURE: Final = 2.0
-"""More standard deviations of the noise than this are not explained by noise."""
+"""Differences beyond this many standard deviations of the noise are significant."""
 
 
 @dataclass(frozen=True, eq=False)
 class PooledProducts:
-    """How columns of a class go together, as one noisy look that stands for those of all classes.
+    """The pooled evidence on a class, as one equivalent noisy observation.
 
     Attributes:
-        lacking: products of standardised numbers and indicators, less those of independent columns,
+        lacking: products of standardised numbers and indicators minus those of independent columns,
             float64 (k, k).
-        ridge: the variance of the noise on each over that of how columns go together, (k, k): if
-            nothing is left of the latter, no product is to be believed.
+        ridge: noise variance of each over its prior variance, (k, k); large where there is no
+            dependence to be found.
     """
 
     lacking: Tensor
@@ -46,13 +46,13 @@ class PooledProducts:
 def pooled_products(
     own: Departure, others: Sequence[Departure], kind: Tensor, belongs: Tensor
 ) -> PooledProducts:
-    """What all classes say of one.
+    """Pool the departures of all classes for one class.
 
     Args:
-        own: of the class.
-        others: of the others.
-        kind: which products are alike before anything is seen, bool (k, k).
-        belongs: to which column each of z does, (k, columns), 0 or 1.
+        own: departure of the class.
+        others: departures of the others.
+        kind: which products share a prior, bool (k, k).
+        belongs: the column of each entry of z, one-hot (k, columns).
     """
     looks = [own, *others]
     seen, known = [each.lacking for each in looks], [each.free & kind for each in looks]
@@ -80,19 +80,19 @@ def posterior(
     of_class: Tensor,
     in_common: Tensor,
 ) -> PooledProducts:
-    """The same, with known variances.
+    """Pool departures with known prior variances.
 
     Args:
-        own: of the class.
-        others: what columns of others lack, float64 (k, k) each.
-        precisions: one over the variance of each of these about what classes have in common,
-            (k, k); 0 where it says nothing.
-        of_class: variance of how two columns of a class go together, (k, k).
-        in_common: variance of what of that classes have in common, (k, k).
+        own: departure of the class.
+        others: `lacking` of the other classes, float64 (k, k) each.
+        precisions: inverse variance of each of these about the common part g, (k, k); 0 where it
+            says nothing.
+        of_class: prior variance of g + d, (k, k).
+        in_common: prior variance of g, (k, k).
     """
     noise = own.noise.clamp(min=EXACT)
     seen, noise = one_look(own.lacking, noise, others, precisions, of_class, in_common)
-    # Indicators of a column act as one, so that all have what has been taken off.
+    # Indicators of a column act together, so the ridge counts the noise before the projection.
     return PooledProducts(seen.clamp(-1, 1), own.taken_off * noise / of_class)
 
 
@@ -104,19 +104,19 @@ def one_look(
     of_class: Tensor,
     in_common: Tensor,
 ) -> tuple[Tensor, Tensor]:
-    """What a single look at a class would have shown that says as much as those at all do.
+    """Combine observations of all classes into one equivalent observation of a class.
 
     Args:
-        own: what is seen of the class itself, of any shape, as all others are.
-        noise: variance of the noise on that, positive.
-        others: what is seen of others.
-        precisions: one over the variance of each of these about what classes have in common; 0
-            where it says nothing.
-        of_class: variance of what is true of a class, positive.
-        in_common: variance of what of that classes have in common, at most that.
+        own: observation of the class itself, of any shape; all others have the same.
+        noise: variance of its noise, positive.
+        others: observations of the other classes.
+        precisions: inverse variance of each of these about the common part; 0 where it says
+            nothing.
+        of_class: prior variance of the class's true value, positive.
+        in_common: prior variance of its common part, at most `of_class`.
 
     Returns:
-        What it would have shown, and the variance of its noise.
+        The equivalent observation, and the variance of its noise.
     """
     nothing = torch.zeros_like(in_common)
     known = sum(precisions, nothing)
@@ -125,28 +125,27 @@ def one_look(
     expected = left * sum(weighed, nothing)
     before = of_class - in_common + left
     mean = (own / noise + expected / before) / (1 / noise + 1 / before)
-    # One over its noise is 1 / noise + 1 / before - 1 / of_class, of which the last two may be
-    # large, and alike.
+    # Its precision is 1 / noise + 1 / before - 1 / of_class, where the last two may cancel.
     noise = 1 / (1 / noise + in_common * known * left / (before * of_class))
     return mean * (1 + noise / of_class), noise
 
 
 class _Alike:
-    """Products of a pair of columns are alike, and somewhat those of all pairs.
+    """Averages over the products of a pair of columns, shrunk towards those of all pairs.
 
     Args:
-        belongs: to which column each of z does, (k, columns), 0 or 1.
+        belongs: the column of each entry of z, one-hot (k, columns).
     """
 
     def __init__(self, belongs: Tensor) -> None:
         self._belongs = belongs
-        # What a column's indicators add up to is known.
+        # The sum of a column's indicators is known, which takes one degree of freedom.
         count = belongs.sum(dim=0)
         freedom = torch.where(count > 1, count - 1, count).clamp(min=1)
         self._like_all = _LIKE_OTHERS / torch.outer(freedom, freedom)
 
     def mean(self, numbers: Sequence[Tensor], weights: Sequence[Tensor]) -> Tensor:
-        """The mean of what is alike, by all classes, (k, k) as each of them is."""
+        """The weighted mean for each product's pair, over all classes, (k, k)."""
         nothing = torch.zeros_like(numbers[0])
         weight = sum(weights, nothing)
         total = sum((one * much for one, much in zip(numbers, weights, strict=True)), nothing)
@@ -155,10 +154,10 @@ class _Alike:
         return self._each((of_pair + self._like_all * of_all) / (1 + self._like_all))
 
     def doubt(self, weights: Tensor) -> Tensor:
-        """What noise adds to such a mean of squares: its standard deviation, (k, k).
+        """The standard deviation that noise gives to such a mean of squares, (k, k).
 
         Args:
-            weights: one over the square of the noise's variance, (k, k).
+            weights: one over the squared noise variance, (k, k).
         """
         of_all = 1 / weights.sum().clamp(min=EXACT)
         of_pair = 1 / self._of_pairs(weights).clamp(min=EXACT)
@@ -166,9 +165,9 @@ class _Alike:
         return self._each(squares.sqrt() / (1 + self._like_all))
 
     def _of_pairs(self, products: Tensor) -> Tensor:
-        """Sums over those of each pair of columns."""
+        """Sums over the products of each pair of columns."""
         return self._belongs.T @ products @ self._belongs
 
     def _each(self, pairs: Tensor) -> Tensor:
-        """For each product, what there is of its pair."""
+        """Expand pairs of columns to their products."""
         return self._belongs @ pairs @ self._belongs.T

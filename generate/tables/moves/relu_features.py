@@ -1,4 +1,4 @@
-"""Tangent features of one hidden layer of ReLU units, of table rows whose columns change."""
+"""Tangent features of one hidden layer of ReLU units, updated as columns of rows change."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ from .counts import Counts
 from .energy import Energy, Pulls
 
 _PAIRS: Final = 1024
-"""So many pairs of rows at a time: with fewer of them threads wait for the interpreter, and what is
-known of many more does not fit into a processor's cache."""
+"""Pairs of rows in a batch: with fewer, threads wait for the interpreter; with many more, the
+working set does not fit into a processor's cache."""
 _BATCH: Final = 2_000
 
 
 def has_relu_features(feature_map: FeatureMap) -> bool:
-    """Whether they are tangent features of one hidden layer of ReLU units, beside marginals."""
+    """Whether a map has tangent features of one hidden layer of ReLU units, beside marginals."""
     if not isinstance(feature_map, JointFeatures):
         return False
     main = feature_map.main
@@ -41,9 +41,9 @@ def has_relu_features(feature_map: FeatureMap) -> bool:
 class ReluFeatures:
     """Tangent features of one hidden layer of ReLU units, column by column.
 
-    Of a record x with h = W x + b they are, divided by their norm, v_j 1[h_j > 0] (x, 1) for each
-    unit j, sqrt(K) relu(h) and sqrt(K) (`dpntk.common.features.ntk.map`). So <theta, phi(x)> needs
-    of x only its square, h, and one other vector of as many numbers, all of which are sums over
+    For a record x with h = W x + b they are v_j 1[h_j > 0] (x, 1) for each unit j, sqrt(K) relu(h)
+    and sqrt(K), divided by their norm (`dpntk.common.features.ntk.map`). So <theta, phi(x)> depends
+    on x only through |x|^2, h, and another vector of the same size, all of which are sums over
     columns.
 
     Args:
@@ -58,7 +58,7 @@ class ReluFeatures:
         self._places = feature_map.blocks
 
     def mean(self, records: Tensor, each: Each = map) -> Tensor:
-        """The mean of phi over records (n, record size), values 0..1; `each` shares the work."""
+        """The mean of phi over records (n, record size), values 0..1, computed by `each`."""
         total = torch.zeros(self._places["output_bias"].stop)
         for of_batch in each(self._sum, records.split(_BATCH)):
             total += of_batch
@@ -86,11 +86,11 @@ class ReluFeatures:
         return found
 
     def _pass(self, records: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """Forward and backward.
+        """The forward and backward pass.
 
         Returns:
-            relu(h), (n, k); what the feature is divided by, inverted, (n,); and what goes back to
-            each unit, divided so, (n, k).
+            relu(h), (n, k); one over the norm of the feature, (n,); and the gradient at each unit,
+            divided by the norm, (n, k).
         """
         hidden = torch.addmm(self._bias, records, self._weight.T).relu_()
         active = hidden.sign()
@@ -98,11 +98,11 @@ class ReluFeatures:
         return hidden, scale, active * self._readout * scale[:, None]
 
     def alike(self, records: Tensor, others: Tensor, blocks: Sequence[Block]) -> Tensor:
-        """How much more alike rows are if they share one column, column by column.
+        """How much more similar the features of two rows are if they share one column.
 
         Args:
             records: x, (n, record size), values 0..1.
-            others: y, likewise; y_j has the column of x in the place of its own.
+            others: y, likewise; y_j is y with column j of x.
             blocks: the columns.
 
         Returns:
@@ -140,15 +140,15 @@ class ReluFeatures:
         energies: Sequence[Energy] = (),
         each: Each = map,
     ) -> None:
-        """Try one exchange of each row with another one, the same of all columns, one by one.
+        """Pair rows at random, and try to swap the values of each column in turn.
 
         Args:
             records: (n, record size), values 0..1, changed in place.
             theta: (d,).
-            blocks: columns whose values are exchanged.
+            blocks: columns whose values are swapped.
             random: pairs the rows, and decides.
             energies: further parts of the energy.
-            each: shares the work; what comes of it does not depend on how.
+            each: distributes the work; the result does not depend on how.
         """
         form = self._along(theta)
         order = torch.from_numpy(random.permutation(len(records))[: len(records) // 2 * 2])
@@ -171,16 +171,16 @@ class ReluFeatures:
         energies: Sequence[Energy] = (),
         each: Each = map,
     ) -> None:
-        """Try one exchange of each row with some other row, which keeps its values.
+        """Try to swap values of each row with some other row, which is then restored.
 
         Args:
             records: (n, record size), values 0..1, changed in place.
             others: rows that values are taken from, (k, record size).
             theta: (d,).
-            blocks: columns whose values are exchanged, one by one.
+            blocks: columns whose values are swapped, one by one.
             random: chooses the other rows, and decides.
             energies: further parts of the energy.
-            each: shares the work; what comes of it does not depend on how.
+            each: distributes the work; the result does not depend on how.
         """
         form = self._along(theta)
 
@@ -202,7 +202,7 @@ class ReluFeatures:
         tables: Counts | None = None,
         each: Each = map,
     ) -> None:
-        """Try to replace each row's value of each column by that of some other row.
+        """Try to replace each row's value in each column by that of some other row.
 
         Args:
             records: (n, record size), values 0..1, changed in place.
@@ -210,8 +210,8 @@ class ReluFeatures:
             theta: (d,).
             blocks: columns whose values are replaced, one by one.
             random: chooses the other rows, and decides.
-            tables: whose law the other rows follow; None if their columns are independent.
-            each: shares the work; what comes of it does not depend on how.
+            tables: energy that the other rows follow; None if their columns are independent.
+            each: distributes the work; the result does not depend on how.
         """
         form = self._along(theta)
 
@@ -234,7 +234,7 @@ class ReluFeatures:
         )
 
     def _norm(self, active: Tensor, hidden: Tensor, square: Tensor) -> Tensor:
-        """Length of the feature before it is divided by it, (n,)."""
+        """Norm of the feature before normalisation, (n,)."""
         outer = torch.linalg.vecdot(hidden, hidden)
         inner = active @ self._readout.square()
         norm: Tensor = (inner * (square + 1) + self._outputs * (outer + 1)).sqrt()
@@ -247,21 +247,21 @@ def _share(
     random: np.random.Generator,
     each: Each,
 ) -> None:
-    """Move parts of the rows, each by draws of its own, so that it does not matter who does it."""
+    """Move parts of the rows, each with its own draws, so that scheduling does not matter."""
     draws = random.spawn(len(parts))
     finish(each(lambda part: move(*part), zip(parts, draws, strict=True)))
 
 
 @dataclass(frozen=True, eq=False)
 class _LinearForm:
-    """<theta, phi(x)> for given theta, where single columns of x change.
+    """<theta, phi(x)> for a given theta, updated as single columns of x change.
 
     Attributes:
-        weights: of h, and of what the other part of theta makes of x, float32 (record size, 2 k).
+        weights: of h, and of theta's linear map of x, float32 (record size, 2 k).
         biases: likewise, (2 k,).
-        outer: what each unit's relu(h) counts, (k,).
-        constant: of one number.
-        norm: of phi(x) before it is divided by it, from 1[h > 0], relu(h) and |x|^2.
+        outer: coefficient of each unit's relu(h), (k,).
+        constant: a scalar.
+        norm: norm of phi(x) before normalisation, from 1[h > 0], relu(h) and |x|^2.
     """
 
     weights: Tensor
@@ -277,7 +277,7 @@ class _LinearForm:
         random: np.random.Generator,
         energies: Sequence[Energy] = (),
     ) -> None:
-        """Rows of the first half and those of the other one exchange values, in place."""
+        """Swap values between the first half of the rows and the second, in place."""
         pull = Pulls([energy.pull(records) for energy in energies])
         half = len(records) // 2
         sums = torch.addmm(self.biases, records, self.weights)
@@ -312,11 +312,12 @@ class _LinearForm:
         random: np.random.Generator,
         tables: Counts | None,
     ) -> None:
-        """Rows take all values of others, and then values of single columns, in place."""
+        """Replace whole rows by others, and then values of single columns, in place."""
         sums = torch.addmm(self.biases, records, self.weights)
         square = torch.linalg.vecdot(records, records)
         value = self._of(sums, square)
-        # The others follow the law of the tables, whose energy cancels if whole rows are taken.
+        # The others follow the tables' distribution, so its energy cancels when whole rows are
+        # taken.
         new = others[torch.from_numpy(random.integers(len(others), size=len(records)))]
         new_sums = torch.addmm(self.biases, new, self.weights)
         new_square = torch.linalg.vecdot(new, new)

@@ -1,25 +1,25 @@
-"""Rows of a low-signal class: values are replaced by those of other rows.
+"""Resampling moves, for rows of a low-signal class: values are replaced by those of other rows.
 
-Of such a class the noise hides every single column, but not its mean feature as a whole. As in
-`reweighting` its law P is one that is known, P_0, tilted:
+Noise hides every single column of such a class, but not its mean feature as a whole. As in
+`reweighting`, its distribution P is a known one, P_0, exponentially tilted:
 
     P(x)  ~  P_0(x) exp <theta, phi(x)>.
 
-P_0 has the columns of all classes, moved and widened as the mean feature of the class says
-(`columns.tilts`). They go together along a tree, as tables of columns of all classes say
-(`counts`), if there are any: those of a low-signal class by itself are lost in noise. Only a tree,
-because a row of the class may be far out in many columns at once, where what hundreds of pairs say
-would add up, each of them little and learnt where rows are frequent. The mean feature of all
-classes has no part in P_0: it would leave little of what is particular to the class. Nor have
-products of numbers: the farther out a row is, the more they say, and so does the noise on them.
+P_0 has the columns of all classes, shifted and widened according to the mean feature of the class
+(`columns.tilts`). Their dependence follows a tree of the tables of all classes (`counts`), if there
+are any, because the class's own tables are lost in noise. It is only a tree, because a row of the
+class may be an outlier in many columns at once: there, the small effects of hundreds of pairs,
+learnt where rows are frequent, would add up. The mean feature of all classes is left out of P_0, as
+it would suppress what is particular to the class. So are products of numbers: they matter most for
+outliers, and so does their noise.
 
-theta is where <theta, mu> - log E_0 exp <theta, phi> - ridge / 2 ||theta||^2 is largest, with mu
-the released mean feature. Choosing among rows that were drawn from P_0 beforehand is not enough: a
-rare class lies where P_0 has next to nothing, and rows with a few of its traits are far more
-frequent than rows with all of them. So rows move: a row's value of a column is replaced by that of
-some other row with probability min(1, exp(gain)), where the gain is by how much <theta, phi(x)> and
-the energy of P_0 grow (Metropolis et al. 1953, "Equation of state calculations by fast computing
-machines"), and theta is found on the way, as in `swap`.
+theta maximises <theta, mu> - log E_0 exp <theta, phi> - ridge / 2 ||theta||^2, with mu the released
+mean feature. Choosing among rows drawn from P_0 in advance is not enough: a rare class lies where
+P_0 has next to no mass, and rows with a few of its traits are far more frequent than rows with all
+of them. So rows move: a row's value of a column is replaced by that of some other row with
+probability min(1, exp(gain)), where the gain is the increase of <theta, phi(x)> plus the energy of
+P_0 (Metropolis et al. 1953, "Equation of state calculations by fast computing machines"), and theta
+is learnt as rows move, as in `swap`.
 """
 
 from __future__ import annotations
@@ -37,27 +37,28 @@ from .energy import Energy
 from .goal import Goal
 
 CAUTION: Final = 0.07
-"""The ridge is so many standard deviations of the noise on an entry of mu. Chosen on held-out rows
+"""The ridge, in standard deviations of the noise on an entry of mu. Chosen on held-out rows
 (docs/design/table-generator.md)."""
 _HIDES_ALL: Final = 0.5
-"""Above about this noise the ridge grows with its square: mu has length 1 at most, so next to
-nothing of it is signal if a single entry has that much noise."""
+"""Above about this noise the ridge grows with its square: mu has length 1 at most, so hardly any
+signal is left if a single entry has that much noise."""
 _RATE: Final = 6.0
 _ROUNDS: Final = 150
 _LATER_ROUNDS: Final = 30
-"""How many rounds follow each doubling of the rows."""
+"""Rounds after each doubling of the rows."""
 _WINDOW: Final = 10
 
 
 class ResamplingMoves:
-    """Rows of a class whose values are replaced.
+    """The chain that replaces values of a class's rows.
 
     Args:
-        goal: what their mean feature should be.
+        goal: targets of the rows.
         others: rows that values are taken from, (k, record size).
-        tables: of all classes, whose law these rows follow; None if columns are independent.
+        tables: energy of all classes' tables, which these rows follow; None if columns are
+            independent.
         random: of the draws.
-        each: shares the work.
+        each: distributes the work.
 
     Attributes:
         others: as above.
@@ -76,11 +77,11 @@ class ResamplingMoves:
         self._theta = torch.zeros_like(goal.mean)
 
     def begin(self, records: Tensor, advance: Advance) -> None:
-        """Find theta, and rows that follow the law that it makes.
+        """Fit theta, and move rows to the tilted distribution.
 
         Args:
             records: (n, record size), values 0..1, changed in place.
-            advance: is told how many rounds there were.
+            advance: reports the rounds done.
         """
         goal, noise = self._goal, self._goal.noise
         ridge = CAUTION * noise * (1 + noise / _HIDES_ALL)
@@ -88,12 +89,12 @@ class ResamplingMoves:
             if done % _WINDOW == 0:
                 advance(0, f"round {done} of {_ROUNDS}")
             missing = goal.mean - goal.tangents.mean(records, self._each)
-            # The ridge counts at the new theta: else a large one would make the steps diverge.
+            # The ridge is implicit, at the new theta: else a large one would make steps diverge.
             self._theta = (self._theta + _RATE * missing) / (1 + _RATE * ridge)
             self._replace(records)
 
     def go_on(self, records: Tensor) -> None:
-        """Tell rows apart that are there twice, in place; theta stays."""
+        """Make duplicated rows differ, in place; theta stays fixed."""
         for _ in range(_LATER_ROUNDS):
             self._replace(records)
 

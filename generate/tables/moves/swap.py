@@ -1,20 +1,20 @@
-"""Rows of a class exchange values, so that marginals stay.
+"""Swap moves: rows of a class swap values, which leaves marginals as they are.
 
-The released marginals say how often each value is in the class; the other released features say
-what goes with what. So the rows are arranged: two of them exchange their values of a column with
-probability min(1, exp(gain)), where the gain is by how much the sum of <theta, phi(x)> over the two
-rows grows (Metropolis et al. 1953, "Equation of state calculations by fast computing machines"). If
-theta stayed as it is, an arrangement would in the end be as likely as exp of the sum over all rows:
-the law of the largest entropy among those with the same marginals and the same mean feature. theta
-is looked for meanwhile, by gradient ascent on the likelihood of mu, the released mean feature of
-the class, under that law:
+The released marginals determine how frequent each value is in the class; the other released
+features determine how columns depend on each other. So the rows are arranged: two of them swap
+their values of a column with probability min(1, exp(gain)), where the gain is the increase of
+<theta, phi(x)>, summed over the two rows (Metropolis et al. 1953, "Equation of state calculations
+by fast computing machines"). For a fixed theta, the probability of an arrangement becomes
+proportional to exp of the sum over all rows: the maximum entropy distribution with the same
+marginals and mean feature. Meanwhile theta is fitted by gradient ascent on the likelihood of mu,
+the released mean feature of the class:
 
     change of theta  ~  mu - mean phi - ridge theta,
 
-the mean being that of the rows as they stand (Tieleman 2008, "Training restricted Boltzmann
-machines using approximations to the likelihood gradient", section 3). The steps are long: rows that
-are told again and again what they still lack move faster than under a theta that stays (Tieleman
-and Hinton 2009, "Using fast weights to improve persistent contrastive divergence", section 3).
+with the mean over the current rows (Tieleman 2008, "Training restricted Boltzmann machines using
+approximations to the likelihood gradient", section 3). The steps are long, because rows mix faster
+under a theta that keeps reacting to what they lack than under a fixed one (Tieleman and Hinton
+2009, "Using fast weights to improve persistent contrastive divergence", section 3).
 """
 
 from __future__ import annotations
@@ -35,25 +35,25 @@ from .energy import Energy
 from .goal import Departures, Goal
 
 _WINDOW: Final = 10
-"""How often it is checked, in rounds, whether the distance of the mean features still falls."""
+"""Rounds between checks whether the distance of the mean features still falls."""
 _FALLS: Final = 0.99
-"""It has to fall to this part of what it was. Otherwise the steps were too long, and are halved."""
+"""The distance has to fall below this fraction of the last one. Otherwise the steps are halved."""
 _RATE: Final = 200.0
 _LEAST_RATE: Final = 5.0
 _MOMENTUM: Final = 0.8
 _MOST_ROUNDS: Final = 300
 _LATER_ROUNDS: Final = 8
-"""How many rounds follow each doubling of the rows."""
+"""Rounds after each doubling of the rows."""
 
 
 class SwapMoves:
-    """Rows of a class that exchange values.
+    """The chain that swaps values between a class's rows.
 
     Args:
-        goal: what their mean feature should be.
-        random: pairs them, and decides.
-        each: shares the work.
-        others: how columns of other classes go together.
+        goal: targets of the rows.
+        random: pairs rows, and decides.
+        each: distributes the work.
+        others: departures of the other classes.
     """
 
     def __init__(
@@ -70,11 +70,11 @@ class SwapMoves:
         self._energies: list[Energy] = []
 
     def begin(self, records: Tensor, advance: Advance) -> None:
-        """Exchange values until the mean feature comes no nearer to the goal.
+        """Swap values until the mean feature gets no closer to its target.
 
         Args:
             records: (n, record size), values 0..1, of independent columns; changed in place.
-            advance: is told how near the mean features are.
+            advance: reports the distance of the mean features.
         """
         self._ridge = self._goal.ridge(records, self._each)
         if self._goal.counts is not None:
@@ -96,7 +96,7 @@ class SwapMoves:
             before = distance
 
     def go_on(self, records: Tensor) -> None:
-        """Tell rows apart that are there twice, in place."""
+        """Make duplicated rows differ, in place."""
         for _ in range(_LATER_ROUNDS):
             self._round(records)
 
@@ -109,11 +109,11 @@ class SwapMoves:
         )
 
     def _round(self, records: Tensor) -> float:
-        """The squared distance of the mean features before it."""
+        """Do one round; return the squared distance of the mean features before it."""
         goal = self._goal
         missing = goal.mean - goal.tangents.mean(records, self._each)
         self._step = _MOMENTUM * self._step + missing
-        # The ridge counts at the new theta: else a large one would make the steps diverge.
+        # The ridge is implicit, at the new theta: else a large one would make steps diverge.
         held = 1 + self._rate * self._ridge / (1 - _MOMENTUM)
         self._theta = (self._theta + self._rate * self._step) / held
         finish(self._each(lambda energy: energy.learn(records), self._energies))

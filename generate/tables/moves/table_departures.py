@@ -1,8 +1,8 @@
-"""Tables of columns of a class by a release, compared with those of independent columns.
+"""The departure of released tables of columns from independence.
 
-A release with marginals of pairs or triples of columns (`dpntk.common.features.marginals`) says how
-frequent each of their cells is, with noise. If columns were independent, these shares would be
-products. How they differ from products is how columns go together.
+A release with marginals of pairs or triples of columns (`dpntk.common.features.marginals`) holds
+noisy shares of their cells. If columns were independent, these shares would be products of
+marginals. The difference is the evidence of dependence between columns.
 """
 
 from __future__ import annotations
@@ -22,16 +22,15 @@ from ....common.features.marginals.cells import MarginalColumn, MarginalGroup
 from .count_moves import NUMBER
 
 SharesOf = Callable[[MarginalColumn], Tensor]
-"""How often each cell of a column is among rows, float64 (cells,)."""
+"""Gives the share of each cell of a column among rows, float64 (cells,)."""
 
 _EXACT: Final = 1e-9
-"""Shares of cells are at least that."""
+"""Floor for shares of cells."""
 _SAME: Final = torch.tensor([[1.0, -1.0], [-1.0, 1.0]], dtype=torch.float64)
-"""Whether two numbers are in the same part of two, or in different ones."""
+"""1 if two numbers are both in their lower or both in their upper half, else -1."""
 _FOLDED_CELLS: Final = 4
 _FOLDED_LESS: Final = 8.0
-"""Variance of the noise on a share that is seen folded, over that on the share of a cell that its
-table is unfolded to."""
+"""Noise variance of a folded table's share, over that of a cell of the unfolded table."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,9 +40,9 @@ class ReleasedCounts:
     Attributes:
         tables: the columns of each.
         levels: records hold integers 0..levels.
-        shares: of the cells of all of them, noisy, float64 (cells,).
-        noise: standard deviation of the noise on those of each table, float64 (tables,).
-        coarse: how many of the tables, the first ones, are of all pairs of numbers.
+        shares: noisy shares of the cells of all tables, float64 (cells,).
+        noise: standard deviation of the noise on the shares of each table, float64 (tables,).
+        coarse: how many of the first tables are coarse pairs, of all pairs of numbers.
     """
 
     tables: tuple[MarginalGroup, ...]
@@ -54,7 +53,7 @@ class ReleasedCounts:
 
     @classmethod
     def of(cls, parts: Parts, mean: NDArray[np.float32], noise: float) -> ReleasedCounts | None:
-        """Read them off a class's mean feature; None if it holds none.
+        """Extract the tables from a class's mean feature; None if it holds none.
 
         Args:
             parts: of the feature map.
@@ -73,16 +72,16 @@ class ReleasedCounts:
 
 
 class TablePlaces:
-    """Where rows are in tables of columns.
+    """The layout of the cells of tables of columns.
 
     Args:
         tables: the columns of each.
         levels: records hold integers 0..levels.
 
     Attributes:
-        tables: the same with all of their cells, of which folded ones hold sums alone.
-        sides: all that are of any table, each once.
-        sizes: how many cells each table has, int64 (tables,).
+        tables: the same, with folded tables unfolded to all of their cells.
+        sides: the distinct sides of all tables.
+        sizes: number of cells of each table, int64 (tables,).
     """
 
     def __init__(self, tables: Sequence[MarginalGroup], levels: int) -> None:
@@ -95,14 +94,14 @@ class TablePlaces:
 
     @cached_property
     def starts(self) -> Tensor:
-        """Where the cells of each table begin among those of all, int64 (tables,)."""
+        """Where the cells of each table begin among all cells, int64 (tables,)."""
         return self.sizes.cumsum(0) - self.sizes
 
     @cached_property
     def strides(self) -> Tensor:
-        """How far the cell of a table moves if that of a side moves by one, int64 (sides, tables).
+        """How far a table's cell moves if a side's cell moves by one, int64 (sides, tables).
 
-        0 where the side is not one of the table.
+        0 where the table does not have the side.
         """
         found = torch.zeros(len(self.sides), len(self.tables), dtype=torch.int64)
         for number, table in enumerate(self.tables):
@@ -114,7 +113,7 @@ class TablePlaces:
 
     @cached_property
     def of_columns(self) -> dict[int, list[tuple[int, int]]]:
-        """By where a column begins in a record: as which side it is in which table."""
+        """The (side, table) pairs of each column, by where it begins in a record."""
         found: dict[int, list[tuple[int, int]]] = {}
         for number, table in enumerate(self.tables):
             for side in table.sides:
@@ -122,7 +121,7 @@ class TablePlaces:
         return found
 
     def codes(self, records: Tensor) -> Tensor:
-        """The cell of each side in rows (n, record size) of values 0..1, as they would be read.
+        """The cell of each side in rows (n, record size) of values 0..1, as read back.
 
         Returns:
             int32 (sides, n).
@@ -133,10 +132,10 @@ class TablePlaces:
         return torch.stack([merged[own[side.unmerged]] for side, merged in sides])
 
     def independent(self, shares_of: SharesOf) -> Tensor:
-        """How often each cell of all tables is if columns are independent, float64 (cells,).
+        """The shares of the cells of all tables under independence, float64 (cells,).
 
         Args:
-            shares_of: of the cells of a side.
+            shares_of: gives the shares of the cells of a side.
         """
         found = []
         for table in self.tables:
@@ -148,10 +147,10 @@ class TablePlaces:
 
 
 def shares_among(records: Tensor, levels: int) -> SharesOf:
-    """How often each cell of a column is among rows, float64 (cells,).
+    """A function that gives the shares of a column's cells among rows, float64 (cells,).
 
     Args:
-        records: (n, record size) of values 0..1, as they would be read.
+        records: (n, record size) of values 0..1, as read back.
         levels: records hold integers 0..levels.
     """
     whole = (records.clamp(0, 1) * levels).round().to(torch.int64)
@@ -165,17 +164,17 @@ def shares_among(records: Tensor, levels: int) -> SharesOf:
 
 @dataclass(frozen=True, eq=False)
 class TableDeparture:
-    """By how much tables of columns of a class differ from those of independent ones.
+    """How the tables of a class differ from those of independent columns.
 
-    In units in which shares of independent rows have a variance that is alike in all cells: the
-    root of the share of a cell, if columns are independent.
+    The unit of each cell is the root of its share under independence, in which sampled shares of
+    independent rows have equal variance in all cells.
 
     Attributes:
-        sizes: how many cells each table has, int64 (tables,).
-        as_one: how many of these have the same noise, up to its sign, int64 (tables,).
-        told: of which cells the release says anything by itself, bool (cells,).
-        expected: shares of cells if columns are independent, positive, float64 (cells,).
-        lacking: the released ones less these, in these units, (cells,).
+        sizes: number of cells of each table, int64 (tables,).
+        as_one: how many cells of a table share the same noise, up to its sign, int64 (tables,).
+        told: which cells the release says anything about, bool (cells,).
+        expected: shares of cells under independence, positive, float64 (cells,).
+        lacking: the released shares minus these, in these units, (cells,).
         noise: variance of the noise on each of these, (cells,).
     """
 
@@ -191,8 +190,8 @@ class TableDeparture:
         """The departure of a class.
 
         Args:
-            released: of the class.
-            shares_of: of rows with its columns, each by itself.
+            released: tables of the class.
+            shares_of: gives the shares of its columns' cells.
         """
         places = TablePlaces(released.tables, released.levels)
         independent = places.independent(shares_of)
@@ -205,7 +204,7 @@ class TableDeparture:
             for table, seen, part in zip(released.tables, cells, parts, strict=True)
         ]
         folded = torch.tensor([table.folded for table in released.tables])
-        # Each cell is moved by a quarter of the difference of two noisy shares.
+        # Unfolding moves each cell by a quarter of the difference of two noisy shares.
         noise = torch.from_numpy(released.noise).square() / torch.where(folded, _FOLDED_LESS, 1.0)
         return cls(
             places.sizes,
@@ -226,17 +225,17 @@ class TableDeparture:
         return torch.stack([one.sum() for one in self.tables_of(numbers)])
 
     def tables_of(self, cells: Tensor) -> tuple[Tensor, ...]:
-        """Each table's part of what there is of all cells."""
+        """Split values of all cells by table."""
         found: tuple[Tensor, ...] = cells.split(self.sizes.tolist())
         return found
 
     def each(self, of_tables: Tensor) -> Tensor:
-        """For each cell, what there is of its table, (cells,)."""
+        """Expand values of tables to their cells, (cells,)."""
         return of_tables.repeat_interleave(self.sizes)
 
 
 def _told(table: MarginalGroup) -> Tensor:
-    """The cells about which a table says anything: not those of missing numbers if folded."""
+    """The cells that a table says anything about: a folded one excludes missing numbers."""
     told = torch.ones([side.dimension for side in table.sides], dtype=torch.bool)
     if table.folded:
         first, second = table.sides
@@ -245,12 +244,12 @@ def _told(table: MarginalGroup) -> Tensor:
 
 
 def _unfolded(table: MarginalGroup, seen: Tensor, independent: Tensor) -> Tensor:
-    """What cells of a folded table have beyond independent columns: all of four alike, or less.
+    """The departure of a folded table's cells: the same size in all four, with signs.
 
     Args:
         table: of two numbers.
-        seen: noisy shares of both in the same part, and of both in different ones, (2,) or more.
-        independent: shares of all cells if columns are independent, (cells,).
+        seen: noisy shares of both numbers in the same half, and in different halves, (2,) or more.
+        independent: shares of all cells under independence, (cells,).
 
     Returns:
         float64 (cells,).

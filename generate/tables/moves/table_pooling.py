@@ -1,9 +1,9 @@
-"""How tables of a class differ from independent columns, by what is released of all classes.
+"""Estimate the departure of a class's tables from independence, using all classes.
 
-As with products of columns (`pooling`), tables of one class differ from independence much as those
+As with products of columns (`pooling`), tables of one class depart from independence much as those
 of other classes do: a priori by g + d, where g is common to the classes. Each table has its own
-variances of g and d. They are estimated from its cells (empirical Bayes), less what noise alone
-would add to them one time in six.
+variances of g and d, estimated from its cells (empirical Bayes), minus what noise alone would
+exceed one time in six.
 """
 
 from __future__ import annotations
@@ -22,19 +22,19 @@ from .pooling import one_look
 from .table_departures import TableDeparture
 
 _EXACT: Final = 1e-9
-"""Variances of what goes together are at least that."""
+"""Floor for variances of departures."""
 _NO_NOISE: Final = 1e-12
-"""Variances of noise are."""
+"""Floor for variances of the noise."""
 
 
 @dataclass(frozen=True, eq=False)
 class PooledTables:
-    """How tables of a class differ from independent columns, as one noisy look that stands for all.
+    """The pooled evidence on a class's tables, as one equivalent noisy observation.
 
     Attributes:
         lacking: see `TableDeparture`, float64 (cells,).
-        noise: variance of that on each, (cells,).
-        ridge: the variance of the noise over that of the difference, (cells,).
+        noise: variance of the noise on each, (cells,).
+        ridge: noise variance over the prior variance of the departure, (cells,).
     """
 
     lacking: Tensor
@@ -42,15 +42,15 @@ class PooledTables:
     ridge: Tensor
 
     def shares(self, own: TableDeparture) -> tuple[list[NDArray[np.float64]], NDArray[np.float64]]:
-        """The same as shares of cells with noise.
+        """Convert to noisy shares of cells.
 
         Args:
-            own: of the class.
+            own: departure of the class.
 
         Returns:
-            Shares of the cells of each table, (cells of that,); and standard deviations, (tables,),
-            by which the cells of each, if noise on these were independent, would say as much as
-            they do.
+            Shares of the cells of each table, (cells of that,); and a standard deviation for each
+            table, (tables,): that of independent noise which would make its cells equally
+            informative.
         """
         shares = own.expected + self.lacking * own.scale
         variance = own.of_tables(self.noise * own.expected * own.told) / own.of_tables(own.told)
@@ -60,11 +60,11 @@ class PooledTables:
 
 
 def pooled_tables(own: TableDeparture, others: Sequence[TableDeparture]) -> PooledTables:
-    """What all classes say of the tables of one.
+    """Pool the table departures of all classes for one class.
 
     Args:
-        own: of the class.
-        others: of the others.
+        own: departure of the class.
+        others: departures of the others.
     """
     looks = [own, *others]
     seen = [each.lacking for each in looks]
@@ -85,16 +85,16 @@ def pooled_tables(own: TableDeparture, others: Sequence[TableDeparture]) -> Pool
 
 
 def _mean(own: TableDeparture, numbers: Sequence[Tensor], weights: Sequence[Tensor]) -> Tensor:
-    """Over the cells of each table and all classes, of each cell that of its table, (cells,)."""
+    """The weighted mean over all classes and a table's cells, expanded to cells, (cells,)."""
     nothing = torch.zeros_like(own.expected)
     total = sum((one * by for one, by in zip(numbers, weights, strict=True)), nothing)
     return own.each(own.of_tables(total) / own.of_tables(sum(weights, nothing)))
 
 
 def _surely(own: TableDeparture, squares: Sequence[Tensor], weights: Sequence[Tensor]) -> Tensor:
-    """The same less what noise adds to such a mean of squares, its standard deviation, (cells,).
+    """The same mean of squares minus its standard deviation due to noise, (cells,).
 
-    Weights are one over the square of the noise's variance.
+    Weights are one over the squared noise variance.
     """
     weight = own.of_tables(sum(weights, torch.zeros_like(own.expected)))
     return _mean(own, squares, weights) - own.each((2 * own.as_one / weight).sqrt())

@@ -1,11 +1,10 @@
-"""Tables of columns as they are likely to be, given noisy ones.
+"""Posterior estimates of tables of columns, given noisy ones.
 
-The cells of a table of categories have nothing in common but how frequent each order of magnitude
-is (`denoising.table_shares`). Numbers that go together mostly do so as Gaussian ones would
-(`copula`), which all tables of two numbers show together. Rows that were held to a few cells only
-would lose most of that again. So rows are held to a table of more cells, which divide the share of
-each coarse cell as the Gaussian law has it, unless the pair is measured in still more cells: the
-law would ask for something else within.
+The cells of a table of categories share nothing but a distribution of orders of magnitude
+(`denoising.table_shares`). Two dependent numbers mostly follow a Gaussian copula (`copula`), whose
+parameters are estimated from all tables of two numbers together. A target of a few coarse cells
+would lose most of that shape. So each coarse cell's share is divided among finer cells by the
+copula, unless the pair is also measured in still finer cells, which the copula might contradict.
 """
 
 from __future__ import annotations
@@ -25,25 +24,25 @@ from ..denoising import table_shares
 from .table_departures import SharesOf
 
 _EXACT: Final = 1e-9
-"""Shares of cells are at least that."""
+"""Floor for shares of cells."""
 _TINY: Final = 1e-300
 _FITTING_STEPS: Final = 20
 _ROUGH: Final = 3
-"""If numbers are cut into this many parts or fewer, much of how they go together lies within."""
+"""With this many parts or fewer, much of the dependence of numbers lies within cells."""
 _PARTS: Final = 8
-"""Numbers of which a table has few cells are cut into this many parts, or a few more."""
+"""Rough tables are refined to this many parts of each number, or a few more."""
 
 
 @dataclass(frozen=True, eq=False)
 class Look:
-    """What is seen of a table.
+    """A noisy observation of a table.
 
     Attributes:
         table: its columns, with all of its cells.
         coarse: whether it is of two numbers in few cells.
-        folded: whether it was released folded, so that its cells are not seen by themselves.
-        shares: of all cells, noisy, float64 (cells,).
-        noise: standard deviation on each.
+        folded: whether it was released folded, so that its cells are not observed individually.
+        shares: noisy shares of all cells, float64 (cells,).
+        noise: standard deviation of the noise on each.
     """
 
     table: MarginalGroup
@@ -54,32 +53,32 @@ class Look:
 
     @property
     def is_rough(self) -> bool:
-        """Whether its cells are so few that how the numbers go together within them matters."""
+        """Whether its cells are so few that the dependence within them matters."""
         return self.coarse and max(side.known for side in self.table.sides) <= _ROUGH
 
     @property
     def has_low_signal(self) -> bool:
-        """Whether the noise on cells exceeds their shares, so that none says anything by itself."""
+        """Whether the noise exceeds a uniform share, so that no cell says anything by itself."""
         return self.noise * len(self.shares) > 1
 
     @property
     def pair(self) -> Pair:
-        """Where each column begins in a record."""
+        """The two numbers, by where each begins in a record."""
         return tuple(side.start for side in self.table.sides)
 
 
 def posterior_tables(
     looks: Sequence[Look], shares_of: SharesOf
 ) -> list[tuple[MarginalGroup, Tensor]]:
-    """Tables as they are likely to be, with the columns of rows.
+    """Estimate tables, with the one-way marginals of rows.
 
     Args:
-        looks: what is seen of each, of one class.
-        shares_of: of rows.
+        looks: the observation of each table of one class.
+        shares_of: gives the shares of a column's cells in rows.
 
     Returns:
-        For each its columns, in more cells if it is rough and no other table of its pair has
-        still more, and shares of cells, float64 (cells,).
+        For each table its columns, in finer cells if it is rough and no other table of its pair is
+        finer still, and shares of cells, float64 (cells,).
     """
     noisy = [_as_noisy(look, shares_of) for look in looks if _goes_by_law(look.table, shares_of)]
     laws = PairLaws.of(noisy) if noisy else None
@@ -105,7 +104,7 @@ def posterior_tables(
 
 
 def _as_noisy(look: Look, shares_of: SharesOf) -> NoisyTable:
-    """A table of two numbers, without cells of missing ones."""
+    """A table of two numbers, without the cells of missing values."""
     sides = look.table.sides
     cells = look.shares.reshape([side.dimension for side in sides])[_known(look.table)]
     rows, columns = (shares_of(side).numpy()[: side.known] for side in sides)
@@ -115,11 +114,11 @@ def _as_noisy(look: Look, shares_of: SharesOf) -> NoisyTable:
 def _by_law(
     laws: PairLaws, look: Look, table: MarginalGroup, shares_of: SharesOf
 ) -> NDArray[np.float64]:
-    """Shares of cells of two numbers by the law of a pair, (r, s)."""
+    """Shares of cells of two numbers by the copula of their pair, (r, s)."""
     alone = [shares_of(side).numpy() for side in table.sides]
     law = np.outer(*alone).clip(_EXACT)
     known = (each[: side.known] for each, side in zip(alone, table.sides, strict=True))
-    # That a number is missing has no place among its other cells.
+    # A missing value has no place in the order of cells, and is taken to be independent.
     law[_known(table)] = laws.shares(look.pair, *known)
     return law
 
@@ -127,7 +126,7 @@ def _by_law(
 def _shared_out(
     laws: PairLaws, look: Look, finer: MarginalGroup, wanted: Tensor, shares_of: SharesOf
 ) -> Tensor:
-    """Shares of the same table in more cells, which have by the law what there is in their part."""
+    """Divide each cell's share among finer cells in proportion to the copula."""
     law = torch.from_numpy(_by_law(laws, look, finer, shares_of)).flatten()
     within = _parts_of(finer, look.table)
     of_parts = torch.zeros_like(wanted).index_add_(0, within, law)
@@ -136,7 +135,7 @@ def _shared_out(
 
 
 def _parts_of(finer: MarginalGroup, table: MarginalGroup) -> Tensor:
-    """Which cell of a table each cell of the same one in more cells is in, int64 (cells,)."""
+    """The cell of a table that contains each cell of a finer version, int64 (cells,)."""
     cells = torch.meshgrid(
         *(
             side.merge(torch.tensor([*each.merged, *([each.cells] if each.missing >= 0 else [])]))
@@ -148,14 +147,14 @@ def _parts_of(finer: MarginalGroup, table: MarginalGroup) -> Tensor:
 
 
 def _goes_by_law(table: MarginalGroup, shares_of: SharesOf) -> bool:
-    """Whether a table is of two numbers that some rows have."""
+    """Whether a table is of two numbers that are not missing in all rows."""
     return table.of_numbers and all(
         bool(shares_of(side)[: side.known].any()) for side in table.sides
     )
 
 
 def _known(table: MarginalGroup) -> tuple[slice, ...]:
-    """Which cells are not of missing numbers."""
+    """The cells that are not of missing numbers."""
     return tuple(slice(side.known) for side in table.sides)
 
 
@@ -166,9 +165,9 @@ def _finer(side: MarginalColumn, shares_of: SharesOf) -> MarginalColumn:
 
 
 def _fitted(shares: Tensor, alone: Sequence[Tensor]) -> Tensor:
-    """Shares of cells with those of columns that rows have, (r,), (s,), ...; flat.
+    """Fit shares of cells to the given marginals (r,), (s,), ...; the result is flat.
 
-    By iterative proportional fitting (Deming and Stephan 1940).
+    Uses iterative proportional fitting (Deming and Stephan 1940).
     """
     shares = shares.view([len(each) for each in alone])
     for _ in range(_FITTING_STEPS):

@@ -1,7 +1,7 @@
-"""Rows that fulfil a condition: drawn from the classes that can, and kept if they do.
+"""Draw rows that fulfil a condition, by rejection from the classes that can.
 
-Of a rare condition few are, and the more rows are drawn for them, the more of these are copies of
-one another (`refinement`). So where rows can be held to a condition, all but the first are made
+Few rows fulfil a rare condition, and the more rows are drawn, the more of them are near copies of
+one another (`refinement`). So if rows can be held to a condition, all but the first ones are made
 under it (`conditioned`).
 """
 
@@ -21,22 +21,22 @@ from ....common.schema.table import TableSchema
 from .values import Values
 
 MakeRows = Callable[[int, int, NDArray[np.float64]], tuple[Values, NDArray[np.bool_]]]
-"""From a count, a seed and the shares of classes to rows, and which of them were repaired."""
+"""Makes rows from a count, a seed and class shares, and says which were repaired."""
 MakeUnder = Callable[[Condition, int, int, NDArray[np.float64]], tuple[Values, NDArray[np.bool_]]]
-"""The same of rows that are held to a condition. The shares of classes are those without it, but 0
-where no row may fulfil it."""
+"""The same for rows that are held to a condition. The class shares are the unconditional ones, but
+0 where no row can fulfil it."""
 RARE: Final = 0.05
-"""A condition is rare if a smaller part of the first rows, a thousand or more, fulfils it: for each
-row that is kept more than 20 would have to be drawn, the most that are (`_FOR_EACH`)."""
+"""A condition is rare if a smaller share of the first thousand or more rows fulfils it. Each row
+kept would then need more than `_FOR_EACH` draws, the limit."""
 _LEAST: Final = 1_000
 _MOST: Final = 100_000
 _FOR_EACH: Final = 20
-"""At most 100,000 rows are drawn, or 20 for each that is wanted if that is more."""
+"""At most 100,000 rows are drawn, or 20 for each wanted row if that is more."""
 _AT_ONCE: Final = 200_000
 _MARGIN: Final = 1.2
 _FEW: Final = 0.1
-"""If a smaller part of the rows that were held to the condition still fulfils it once constraints
-have been repaired, no more rows are made."""
+"""Drawing stops if a smaller share of the rows held to the condition still fulfils it after
+constraints have been repaired."""
 
 
 def draw_where(
@@ -48,27 +48,27 @@ def draw_where(
     seed: int,
     make_under: MakeUnder | None = None,
 ) -> tuple[Values, NDArray[np.bool_]]:
-    """Draw rows from the distribution that a generator has under a condition.
+    """Draw rows from a generator's distribution given a condition.
 
     Guarantee:
-        Post-processing: rows from a release, and a condition that somebody has chosen without the
-        records. (docs/privacy/proofs.md, statement 10.)
+        Post-processing: rows from a release, and a condition chosen without access to the records.
+        (docs/privacy/proofs.md, statement 10.)
 
     Args:
-        make: draws rows without it.
+        make: draws rows without the condition.
         where: the condition.
         schema: of the rows.
         class_weights: share of each class, float64 (c,).
         count: how many rows.
         seed: of the draw.
-        make_under: draws rows that are held to the condition, which is done if it is rare; None
-            if rows of this generator cannot be.
+        make_under: draws rows that are held to the condition, used if it is rare; None if the
+            generator does not support it.
 
     Returns:
         The rows' values, and which of them were repaired, bool (count,).
 
     Raises:
-        GeneratorError: it is no condition, no row can fulfil it, or too few do.
+        GeneratorError: the condition is invalid, no row can fulfil it, or too few do.
     """
     condition = _understood(where, schema)
     weights = class_weights * _classes(condition, schema)
@@ -104,17 +104,17 @@ def draw_where(
 
 
 def require_condition(where: str, schema: TableSchema) -> None:
-    """Refuse early a condition that rows of a schema cannot fulfil; an empty text is none.
+    """Refuse early a condition that rows of a schema cannot fulfil; empty means none.
 
     Raises:
-        GeneratorError: it is no condition, or no row can fulfil it.
+        GeneratorError: the condition is invalid, or no row can fulfil it.
     """
     if where:
         _understood(where, schema)
 
 
 def _condition(where: str) -> str:
-    """A condition, as an error names it."""
+    """A condition as named in errors."""
     return f"{argument('where')}: condition {where!r}"
 
 
@@ -129,7 +129,7 @@ def _understood(where: str, schema: TableSchema) -> Condition:
 
 
 def _classes(condition: Condition, schema: TableSchema) -> NDArray[np.bool_]:
-    """Rows of which classes may fulfil a condition."""
+    """Which classes can have rows that fulfil a condition."""
     if schema.label is None:
         return np.ones(1, dtype=bool)
     codes = range(len(schema.classes))

@@ -1,4 +1,4 @@
-"""Generated rows as people who analyse them have theirs: a DataFrame of pandas."""
+"""Generated rows as a pandas DataFrame."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ if TYPE_CHECKING:
 _NULLABLE: Final = {"bool": "boolean"} | {
     f"{sign.lower()}int{bits}": f"{sign}Int{bits}" for sign in ("", "U") for bits in (8, 16, 32, 64)
 }
-"""How a type is called in pandas where values may be missing, if it is called otherwise there."""
+"""Pandas' nullable types, for types that cannot hold missing values."""
 
 
 def to_dataframe(table: pa.Table, schema: TableSchema) -> pd.DataFrame:
     """Rows as a DataFrame whose columns have the declared types.
 
-    Integers and truth values stay what they are where values may be missing: pandas has types of
-    its own for that, such as Int64. Which type a column has, the schema says, and not the rows.
+    Integers and booleans keep their type where values may be missing, as pandas' nullable types
+    such as Int64. The schema determines a column's type, not the rows.
 
     Args:
         table: with the columns of the schema.

@@ -1,13 +1,13 @@
-"""Rows that break a rule of the schema are repaired, with as little change as will do.
+"""Repair rows that break a rule of the schema, with as little change as possible.
 
-First rows of a class exchange values, from near to far in the order of a column: no column's
-marginal changes by that. What is left is set: of all values in the rule that one which has to move
-least, relative to its bounds. Where a category says whether a value is there (a skip pattern), the
-category stays, and the value follows: it is left out, or is what an equality makes it. Where rules
-stand in one another's way, all values that they are about are taken from another row, which keeps
-them, with the same categories if there is one.
+First, rows of a class swap values, from near to far in the order of a column, which changes no
+column's marginal. In rows that still break a rule, the value is set that has to move least,
+relative to its bounds. If a category determines whether a value is present (a skip pattern), the
+category stays and the value follows: it is removed, or computed from an equality. If rules
+conflict, all values in them are copied from another row that keeps the rules, with the same
+categories if there is one.
 
-All is a function of the schema, the rows and a seed: what a release does not say, this does not.
+Everything is a function of the schema, the rows and a seed, and reveals nothing beyond the release.
 """
 
 from __future__ import annotations
@@ -35,14 +35,15 @@ from .values import Values, stored
 
 _EXCHANGES: Final = 300
 _NEAR: Final = 12
-"""Partners are sought for a row up to 300 times: 2^-12 of a class away at first, then anywhere."""
+"""A row tries up to 300 partners: at first within 2^-12 of the class, in the end anywhere."""
 _FOR_EACH: Final = 25
-"""And for all rows together 25 times as often as there are rows."""
+"""All rows together try at most 25 times as many partners as there are rows."""
 _ROUNDS: Final = 10
 _OF_LABEL: Final = 4.0
-"""What it costs to change a label; any other category costs 1, a number its way over its range."""
+"""Cost of changing a label; any other category costs 1, and a number its move relative to its
+range."""
 _OF_FOLLOWING: Final = 0.1
-"""By this factor less does a value change whose presence hangs on a category: it follows others."""
+"""Discount for a value whose presence depends on a category, so that it follows the others."""
 _FUZZ: Final = 1e-9
 
 
@@ -58,14 +59,14 @@ def repair(
     Args:
         values: of all columns, changed in place.
         schema: of the rows.
-        seed: of what is left to chance.
-        rules: that they are to keep; those of the schema if None.
+        seed: of random choices.
+        rules: the rules to keep; those of the schema if None.
 
     Returns:
         Which rows broke a rule, bool (n,).
 
     Raises:
-        GeneratorError: rules contradict each other: none of the rows keeps all of them.
+        GeneratorError: rules contradict each other: no row keeps all of them.
     """
     rules, random = schema.rules if rules is None else rules, np.random.default_rng(seed)
     if not rules:
@@ -116,9 +117,9 @@ class _Repairs:
         )
 
     def exchange(self, rule: Condition) -> None:
-        """Exchange values of rows that break a rule with rows of their class, where that helps."""
+        """Swap values between rows that break a rule and rows of their class, where that helps."""
         if isinstance(rule, Comparison) and rule.relation is Relation.EQUAL:
-            return  # by chance it would not
+            return  # random swaps would not achieve it
         for name in sorted(rule.names - {self._schema.label}):
             concerned = [one for one in self._rules if name in one.names]
             names = sorted(frozenset().union(*(one.names for one in concerned)))
@@ -146,19 +147,19 @@ class _Repairs:
         rules: Sequence[Condition],
         names: Sequence[str],
     ) -> None:
-        """Exchange the values of a column, of some rows with one partner each, where it helps.
+        """Swap a column's values between some rows and one partner each, where it helps.
 
         Args:
             name: of the column.
-            order: of the rows of a class, by its values.
-            places: in this order, of the rows.
-            reach: how far away in it a partner is at the most.
-            rules: that the column matters to.
-            names: of all columns that they are about.
+            order: the rows of a class, sorted by the column.
+            places: positions of the rows in this order.
+            reach: largest distance to a partner in this order.
+            rules: the rules that involve the column.
+            names: of all columns in these rules.
         """
         steps = self._random.integers(1, reach + 1, len(places))
         partners = (places + self._random.choice([-1, 1], len(places)) * steps) % len(order)
-        # Every row takes part once.
+        # Every row takes part at most once.
         _, first = np.unique(np.concatenate([places, partners]), return_index=True)
         taken = np.zeros(2 * len(places), dtype=bool)
         taken[first] = True
@@ -181,7 +182,7 @@ class _Repairs:
         rows = np.flatnonzero(rule.truth(self._values).fails)
         if not len(rows):
             return
-        # With the columns of other rules, which say what a value that was missing is to be.
+        # Other rules' columns are included: they may determine a value that was missing.
         changed, _ = self._fulfilled(rule, _part(self._values, self._names, rows))
         for name in sorted(rule.names):
             self._values[name][rows] = changed[name]
@@ -189,7 +190,7 @@ class _Repairs:
     def _fulfilled(
         self, condition: Condition, values: Values
     ) -> tuple[Values, NDArray[np.float64]]:
-        """Values with which a condition does not fail, where they are found, and the change."""
+        """Change values so that a condition does not fail, if possible; also return the cost."""
         match condition:
             case Comparison():
                 return self._moved(condition, values)
@@ -223,7 +224,7 @@ class _Repairs:
                 raise NotImplementedError(type(condition))
 
     def _drawn(self, condition: Among | IsMissing, count: int) -> NDArray[Any]:
-        """Values that fulfil a condition on one column, as frequent as among all rows."""
+        """Draw values that fulfil a condition on one column, as frequent as among all rows."""
         values, column = self._values[condition.name], self._schema.by_name[condition.name]
         nothing = np.nan if column.kind.numeric else MISSING
         if isinstance(condition, IsMissing) and condition.wanted:
@@ -240,7 +241,7 @@ class _Repairs:
         return _OF_FOLLOWING if name in self._following else 1.0
 
     def _derived(self, name: str, values: Values) -> NDArray[Any]:
-        """A column as equalities with others make it, where these are there and bounds allow it."""
+        """Compute a column from equalities with others, where values and bounds allow it."""
         for rule in self._rules:
             if isinstance(rule, Comparison) and rule.relation is Relation.EQUAL:
                 for factor in (factor for term, factor in rule.terms if term == name):
@@ -248,7 +249,7 @@ class _Repairs:
         return values[name]
 
     def _moved(self, comparison: Comparison, values: Values) -> tuple[Values, NDArray[np.float64]]:
-        """One number in each row moves as far as it has to; or several, as far as they can."""
+        """Move one number in each row as far as necessary; or several, as far as they can."""
         singly: list[Values] = []
         costs: list[NDArray[np.float64]] = []
         together, cost_together = values, np.zeros(len(next(iter(values.values()))))
@@ -262,7 +263,7 @@ class _Repairs:
         return _cheapest(comparison, [*singly, together], [*costs, cost_together + 1.0])
 
     def copy(self) -> None:
-        """Take what rules are about from other rows, where they are broken still."""
+        """Copy the values in rules from other rows, where rules are still broken."""
         broken = _broken(self._rules, self._values)
         if not broken.any():
             return
@@ -283,7 +284,7 @@ class _Repairs:
             rows = rows[~there]
 
     def _kinds(self) -> NDArray[np.int64]:
-        """A number for each class with certain categories that rules are about, int64 (n,)."""
+        """Number the combinations of class and categories that occur in rules, int64 (n,)."""
         names = [name for name in self._names if not self._schema.by_name[name].kind.numeric]
         kinds = np.stack([self._labels, *(self._values[name] for name in names)], axis=1)
         numbers: NDArray[np.int64] = np.unique(kinds, axis=0, return_inverse=True)[1].reshape(-1)
@@ -291,7 +292,7 @@ class _Repairs:
 
 
 def _following(rules: Sequence[Condition]) -> frozenset[str]:
-    """Columns of which categories of others say whether they are there: skip patterns."""
+    """Columns whose presence depends on categories of other columns: skip patterns."""
     found = set[str]()
     for rule in rules:
         parts = rule.parts if isinstance(rule, Either) else ()
@@ -308,7 +309,7 @@ def _following(rules: Sequence[Condition]) -> frozenset[str]:
 def _move(
     comparison: Comparison, values: Values, column: Column, factor: float
 ) -> tuple[Values, NDArray[np.float64]]:
-    """Move one column's numbers where the comparison fails, to where it does not, or a bound."""
+    """Move one column's numbers where a comparison fails until it holds, or to a bound."""
     assert column.lower is not None
     assert column.upper is not None
     fails = comparison.truth(values).fails
@@ -348,7 +349,7 @@ def _least_step(column: Column) -> float:
 def _onto_step(
     column: Column, values: NDArray[np.float64], up: NDArray[np.float64]
 ) -> NDArray[np.float64]:
-    """The next multiples of a column's step, upwards or downwards."""
+    """Round up or down to multiples of a column's step."""
     if column.granule is None:
         return values
     number, digits = column.granule
@@ -361,14 +362,14 @@ def _onto_step(
 def _cheapest(
     condition: Condition, found: list[Values], costs: list[NDArray[np.float64]]
 ) -> tuple[Values, NDArray[np.float64]]:
-    """In each row that of several changes which does it with the least."""
+    """In each row, choose the cheapest change that makes the condition not fail."""
     paid = np.stack([
         np.where(condition.truth(changed).fails, np.inf, cost)
         for changed, cost in zip(found, costs, strict=True)
     ])  # fmt: skip
     best = paid.argmin(axis=0)
     cost = paid.min(axis=0)
-    # Where nothing does it, the last one has come nearest.
+    # Where none does, the last one comes nearest.
     best = np.where(np.isinf(cost), len(found) - 1, best)
     chosen = {
         name: np.stack([changed[name] for changed in found])[best, np.arange(len(best))]

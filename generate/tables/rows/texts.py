@@ -1,4 +1,4 @@
-"""What a CSV file says of the values of a column."""
+"""The texts of a column's values in a CSV file."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def texts_of(values: pa.ChunkedArray, column: Column | MadeColumn, form: CsvForm
     Args:
         values: of the column's type.
         column: its description.
-        form: how the file writes numbers, and a value that is not there.
+        form: how the file writes numbers and missing values.
     """
     from pyarrow import types
 
@@ -32,7 +32,7 @@ def texts_of(values: pa.ChunkedArray, column: Column | MadeColumn, form: CsvForm
         by_number = dict(zip(column.numbers, column.categories, strict=True))
         said = [None if number is None else by_number[number] for number in values.to_pylist()]
     elif types.is_floating(values.type) and column.granule is not None and column.granule.digits:
-        digits = column.granule.digits  # and no zero has a sign
+        digits = column.granule.digits  # adding 0.0 removes the sign of a zero
         said = [None if x is None else f"{x + 0.0:.{digits}f}" for x in values.to_pylist()]
     else:
         said = _plain(values)
@@ -56,10 +56,10 @@ def _plain(values: pa.ChunkedArray) -> list[str | None]:
     import pyarrow
     from pyarrow import compute, types
 
-    if types.is_float32(values.type):  # its shortest text may be beyond a bound
+    if types.is_float32(values.type):  # the shortest float32 text may lie beyond a bound
         values = values.cast(pyarrow.float64())
     plain = values.cast(pyarrow.string())
-    if types.is_floating(values.type):  # 3 is an integer to whoever reads it
+    if types.is_floating(values.type):  # a reader would take 3 for an integer
         whole = compute.invert(compute.match_substring_regex(plain, "[.einf]"))
         plain = compute.if_else(whole, compute.binary_join_element_wise(plain, ".0", ""), plain)
     texts: list[str | None] = plain.to_pylist()

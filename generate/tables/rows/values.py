@@ -1,4 +1,4 @@
-"""From encoded rows to values, and from values to a table as the source stores it."""
+"""From encoded rows to values, and from values to a table in the source's types."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 Values = dict[str, NDArray[Any]]
-"""Name of a column to its values: numbers (float64, NaN where missing), or codes (int64), `MISSING`
-where missing."""
+"""Values by column name: numbers (float64, NaN where missing), or codes (int64, `MISSING` where
+missing)."""
 
 _APART: Final = 2.0**-23
-"""A record tells parts of a range apart that are so large: its values are 0..1."""
+"""Resolution of a record's values 0..1, as a fraction of the range."""
 
 
 def values_of(
@@ -32,13 +32,13 @@ def values_of(
     labels: NDArray[np.int64],
     names: Collection[str] | None = None,
 ) -> Values:
-    """The values that encoded rows stand for, each of them one that its column can hold.
+    """Decode rows to values, each of them valid in its column.
 
     Args:
         schema: of the table.
         records: float32 (n, record size), values 0..1.
         labels: int64 (n,).
-        names: of the columns that are wanted, beside the label; all if None.
+        names: of the wanted columns, beside the label; None for all.
     """
     values: Values = {}
     for block in blocks_of(schema):
@@ -61,9 +61,9 @@ def values_of(
 
 
 def _told_apart(encoding: NumericEncoding, values: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Numbers without digits that a record of 32 bits does not tell apart: 12, not 11.9999997.
+    """Drop digits beyond the resolution of a 32-bit record: 12, not 11.9999997.
 
-    Bounds stay what they are, and so do numbers that are rounded anyway or are on another scale.
+    Bounds are kept as they are, and so are numbers that are rounded anyway or are transformed.
     """
     column, (lower, upper) = encoding.column, encoding.bounds
     if column.granule is not None or column.transform is not Transform.NONE or lower >= upper:
@@ -74,7 +74,7 @@ def _told_apart(encoding: NumericEncoding, values: NDArray[np.float64]) -> NDArr
 
 
 def records_of(schema: TableSchema, values: Values) -> NDArray[np.float32]:
-    """Encoded rows that stand for values: what `values_of` makes them of.
+    """Encode values as rows; the inverse of `values_of`.
 
     Args:
         schema: of the table.
@@ -99,20 +99,20 @@ def records_of(schema: TableSchema, values: Values) -> NDArray[np.float32]:
                     part[missing, -1] = 1
             case CategoryEncoding():
                 part[:] = block.encode(found) / np.float32(LEVELS)
-                if column.kind is ColumnKind.ORDINAL:  # a rank is finer than 255 levels
+                if column.kind is ColumnKind.ORDINAL:  # a rank may be finer than 255 levels
                     last = max(1, len(column.categories) - 1)
                     part[:, 0] = np.where(found == MISSING, 0, found) / last
     return records
 
 
 def stored(column: Column, values: NDArray[np.float64]) -> NDArray[np.float64]:
-    """The numbers nearest to others that a column holds: by its step, and as its type has them."""
+    """The nearest numbers that a column can hold, by its step and its type."""
     values = column.rounded(values)
     if column.dtype != "float32":
         return values
     assert column.lower is not None
     assert column.upper is not None
-    # Rounding to 32 bits may lead out of the bounds.
+    # Rounding to 32 bits may leave the bounds.
     narrow = values.astype(np.float32)
     wide = narrow.astype(np.float64)
     narrow = np.where(wide > column.upper, np.nextafter(narrow, np.float32(-np.inf)), narrow)
@@ -121,11 +121,11 @@ def stored(column: Column, values: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def table_of(schema: TableSchema, values: Values) -> pa.Table:
-    """Values as a table: names, order and types of the columns as in the source.
+    """Build a table with the source's column names, order and types.
 
     Args:
         schema: of the table.
-        values: of all columns that are used; those that are made anew are made here.
+        values: of all columns that are used; made columns are added here.
     """
     import pyarrow
 
