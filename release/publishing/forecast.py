@@ -1,9 +1,9 @@
-"""What could be learnt of a table from a release that has not been made, by simulation.
+"""Forecast by simulation what a release of a table would reveal, before it is made.
 
-Rows are made up from the schema alone: a few common factors make columns go together, and tell the
-classes apart. The release that such rows would have is read in the plainest way, by correlations
-and by a linear classifier from its products of columns. If it shows little of made-up rows, it will
-show little of real ones. How well a generator does with real rows, only those can tell.
+Rows are simulated from the schema alone: a few common factors make columns dependent and
+distinguish the classes. Their release is read in the simplest way, by correlations and by a linear
+classifier from its products of columns. If it shows little of simulated rows, it will show little
+of real ones. How well a generator does on real rows can only be seen with real rows.
 """
 
 from __future__ import annotations
@@ -25,15 +25,15 @@ from .plan import Plan
 
 _RUNS: Final = 6
 _MOST_ROWS: Final = 2_000
-"""More rows would only mean less noise, and how much less is known."""
+"""More rows would only mean less noise, by a known factor."""
 _FACTORS: Final = 3
-"""How many factors made-up columns have in common."""
+"""Number of common factors of simulated columns."""
 _SHARED: Final = 0.6
-"""Share of a made-up column's variance that is due to common factors."""
+"""Share of a simulated column's variance that is due to common factors."""
 _OF_CLASS: Final = 0.85
-"""Share of what tells classes apart that is due to common factors."""
+"""Share of the variance of the class variable that is due to common factors."""
 _SPREAD: Final = (0.06, 0.2)
-"""Least and largest standard deviation of numbers, the distance of their bounds being 1."""
+"""Least and largest standard deviation of numbers, relative to the distance of their bounds."""
 _SEED: Final = 0
 
 Floats = NDArray[np.float64]
@@ -41,7 +41,7 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Figure:
-    """A mean over made-up tables, and the standard deviation from one of them to the next."""
+    """A mean over simulated tables, and the standard deviation between them."""
 
     mean: float
     deviation: float
@@ -54,14 +54,14 @@ class Figure:
 
 @dataclass(frozen=True)
 class Forecast:
-    """What a release would show.
+    """What a release would reveal.
 
     Attributes:
         epsilon: of the release.
-        correlation_error: mean absolute error of correlations between two columns; None of images.
-        accuracy: of a linear classifier of the label; None if there are not two classes.
-        of: what a release of images would be of, "pixels", "network features" or "both"; None of
-            tables.
+        correlation_error: mean absolute error of correlations between two columns; None for images.
+        accuracy: accuracy of a linear classifier of the label; None for a single class.
+        of: features that a release of images would hold, "pixels", "network features" or "both";
+            None for tables.
     """
 
     epsilon: float
@@ -72,14 +72,14 @@ class Forecast:
 
 @dataclass(frozen=True)
 class Forecasts:
-    """What releases with several epsilons would show.
+    """What releases with several epsilons would reveal.
 
     Attributes:
-        at: one for each epsilon.
-        correlation: mean absolute correlation of made-up columns: the error of whoever knows none;
-            None of images.
+        at: one forecast for each epsilon.
+        correlation: mean absolute correlation of simulated columns, the error of assuming none;
+            None for images.
         without_noise: accuracy from the same release without noise; None without classes.
-        by_chance: that of whoever guesses.
+        by_chance: accuracy of guessing.
     """
 
     at: tuple[Forecast, ...]
@@ -88,16 +88,16 @@ class Forecasts:
     by_chance: float
 
     def mostly_noise(self, forecast: Forecast) -> bool:
-        """Whether a release shows less than half of all that there is to see."""
+        """Whether it shows neither half the dependence nor half the class differences."""
         return not (self.shows_pairs(forecast) or self.shows_classes(forecast))
 
     def shows_pairs(self, forecast: Forecast) -> bool:
-        """Whether it shows half of how columns go together."""
+        """Whether it shows half of the dependence between columns."""
         error = forecast.correlation_error
         return error is not None and error.mean <= (self.correlation or 0.0) / 2
 
     def shows_classes(self, forecast: Forecast) -> bool:
-        """Whether it shows half of what tells classes apart."""
+        """Whether it shows half of the difference between classes."""
         if forecast.accuracy is None or self.without_noise is None:
             return False
         learnt = forecast.accuracy.mean - self.by_chance
@@ -105,18 +105,18 @@ class Forecasts:
 
 
 def forecast(schema: TableSchema, plans: Sequence[Plan]) -> Forecasts | None:
-    """Simulate releases of made-up rows.
+    """Forecast releases of a table by simulation.
 
     Guarantee:
-        Reads no record and spends nothing: all follows from the schema, the plans, and a fixed
-        seed. (The noise is a simulation's, and no release's.)
+        Reads no record and spends nothing: everything follows from the schema, the plans, and a
+        fixed seed. (The noise is simulated, and is not that of a release.)
 
     Args:
         schema: of the table.
         plans: of releases with different epsilons, from as many rows each.
 
     Returns:
-        None if there are no products of columns in such releases, by which to tell.
+        None if such releases hold no products of columns.
     """
     parts = parts_of(plans[0].feature_map) if plans else None
     if parts is None or parts.moments is None:
@@ -126,8 +126,8 @@ def forecast(schema: TableSchema, plans: Sequence[Plan]) -> Forecasts | None:
     tables = [_MadeUp.of(schema, parts.moments, rows, random) for _ in range(_RUNS)]
     found = []
     for plan in plans:
-        noise = plan.blur / parts.moment_weight / np.sqrt(2)  # each product is there twice
-        # The same draws for each epsilon, so that they differ by it alone.
+        noise = plan.blur / parts.moment_weight / np.sqrt(2)  # each product appears twice
+        # The same draws for each epsilon, so that only epsilon differs.
         seen = [table.seen(noise, np.random.default_rng(n)) for n, table in enumerate(tables)]
         accuracies = [accuracy for _, accuracy in seen if accuracy is not None]
         found.append(
@@ -148,18 +148,18 @@ def forecast(schema: TableSchema, plans: Sequence[Plan]) -> Forecasts | None:
 
 @dataclass(frozen=True, eq=False)
 class _MadeUp:
-    """Statistics of a made-up table, weighted as products in releases are, and rows to test on.
+    """Statistics of a simulated table, weighted as products in releases are, and test rows.
 
     Attributes:
         correlations: between all factors (k, k).
         pairs: which of these are of two columns, bool (k, k).
-        numbers: whose correlations are spoken of: the numbers', or if there are not two the
-            categories' as well, bool (k,).
-        means: of the factors in each class, in standard deviations, (c, k).
-        unit: what noise of 1 on a product is as an error of a correlation, (k, k).
-        of_means: likewise of the means, (k,).
-        rows: standardised factors of other rows (n, k).
-        labels: their classes (n,).
+        numbers: factors whose correlations are reported: the numbers, or also the categories if
+            there are fewer than two numbers, bool (k,).
+        means: means of the factors in each class, in standard deviations, (c, k).
+        unit: error of a correlation per unit of noise on a product, (k, k).
+        of_means: the same for the means, (k,).
+        rows: standardised factors of test rows (n, k).
+        labels: classes of the test rows (n,).
     """
 
     correlations: Floats
@@ -224,12 +224,12 @@ class _MadeUp:
         """Error of the correlations, and accuracy of the classifier, with noise on products.
 
         Args:
-            noise: standard deviation of that on a product in a class's mean.
-            random: of the simulation; of no use without noise.
+            noise: standard deviation of the noise on a product in a class's mean.
+            random: of the simulation; has no effect without noise.
         """
         random = random or np.random.default_rng(_SEED)
         classes, size = self.means.shape
-        # Over all classes, noise is averaged.
+        # Averaging over classes reduces the noise.
         deviation = np.where(self.pairs, noise * self.unit, 0.0) / np.sqrt(classes)
         drawn = np.triu(random.standard_normal((size, size)), 1)
         noisy = (self.correlations + (drawn + drawn.T) * deviation).clip(-1, 1)
@@ -242,7 +242,7 @@ class _MadeUp:
         blurred = np.broadcast_to(noise * self.of_means, self.means.shape)
         means = self.means + random.standard_normal(self.means.shape) * blurred
         means = _james_stein(means, blurred, self.of_means > 0)
-        # Linear discriminant analysis; the ridge keeps directions without variance out.
+        # Linear discriminant analysis; clipping excludes directions without variance.
         values, axes = np.linalg.eigh(noisy)
         directions = (axes / values.clip(0.1)) @ axes.T @ means.T
         scores = self.rows @ directions - (means.T * directions).sum(axis=0) / 2
@@ -250,7 +250,7 @@ class _MadeUp:
 
 
 def _james_stein(noisy: Floats, noise: Floats, where: NDArray[np.bool_]) -> Floats:
-    """Noisy numbers, shrunk by as much as their noise asks for (James and Stein)."""
+    """Shrink noisy numbers according to their noise (James and Stein)."""
     where = np.broadcast_to(where, noisy.shape)
     if not where.any():
         return noisy
@@ -261,9 +261,9 @@ def _james_stein(noisy: Floats, noise: Floats, where: NDArray[np.bool_]) -> Floa
 def _made_up_rows(
     schema: TableSchema, rows: int, random: np.random.Generator
 ) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
-    """Encoded rows of a made-up table, and their classes.
+    """Encoded rows of a simulated table, and their classes.
 
-    Classes are equally frequent; of categories those that are named first are the more frequent.
+    Classes are equally frequent; categories that are listed earlier are more frequent.
     """
     blocks = blocks_of(schema)
     common = random.standard_normal((rows, _FACTORS))
@@ -287,7 +287,7 @@ def _made_up_rows(
 
 
 def _cut(values: Floats, frequency: Floats) -> NDArray[np.int64]:
-    """Numbers cut into consecutive ranges of these relative frequencies, from below."""
+    """Cut numbers into consecutive ranges of these relative frequencies, from below."""
     borders = np.quantile(values, np.cumsum(frequency)[:-1] / frequency.sum())
     cut: NDArray[np.int64] = np.searchsorted(borders, values).astype(np.int64)
     return cut

@@ -1,15 +1,15 @@
-"""What could be learnt of images from a release that has not been made, by simulation.
+"""Forecast by simulation what a release of images would reveal, before it is made.
 
-The images are the handwritten digits that scikit-learn brings along, in the declared size. The
-release of as many images is read in the plainest way: an image is taken to be of the class whose
-mean feature is most like its own. Noise hides other images at about the same epsilon as digits,
-because it depends only on how many records and classes there are. What a generator learns from
-images that noise does not hide, only those can tell.
+The images are scikit-learn's handwritten digits, in the declared size. A release of as many images
+is read in the simplest way: an image is assigned to the class whose mean feature is most similar.
+Noise hides other images at about the same epsilon as digits, because it depends only on the numbers
+of records and classes. What a generator learns from images that noise does not hide can only be
+seen with those images.
 
-Releases with much noise hold pixels, others network features, from which generators learn more if
-there is that little noise (docs/ablations.md). Digits differ so plainly that the nearest mean of
-pixels does no worse. So if a release holds network features, the better of the two readings counts,
-with the noise of that release: a larger epsilon then never shows less.
+Releases with much noise hold pixels, others network features, from which generators learn more at
+little noise (docs/ablations.md). Digits differ so clearly that the nearest mean of pixels does no
+worse. So if a release holds network features, the better of the two readings counts, at the noise
+of that release, and a larger epsilon never shows less.
 """
 
 from __future__ import annotations
@@ -44,25 +44,26 @@ _KINDS: Final = 10
 _TESTS: Final = 200
 _RUNS: Final = 6
 _WIDTH: Final = 40
-"""Width of a network that takes a second; the noise in one direction is the same for all."""
+"""Width of a network that takes a second; the noise along one direction does not depend on it."""
 _EVEN: Final = math.sqrt(0.5)
 _SEED: Final = 0
 
 
 def forecast_of_images(schema: ImageSchema, plans: Sequence[Plan]) -> Forecasts | None:
-    """Simulate releases of digits.
+    """Forecast releases of images by simulation with digits.
 
     Guarantee:
-        Reads no record and spends nothing: all follows from the form of the images, the plans,
-        scikit-learn's digits, and a fixed seed. (The noise is a simulation's, and no release's.)
+        Reads no record and spends nothing: everything follows from the form of the images, the
+        plans, scikit-learn's digits, and a fixed seed. (The noise is simulated, and is not that of
+        a release.)
 
     Args:
         schema: of the images.
-        plans: of releases from as many images each, from the smallest epsilon on.
+        plans: of releases from as many images each, in increasing order of epsilon.
 
     Returns:
         None if there is one class, if there are more classes than digits, or if the features are
-        not those of a random network.
+        not pixels or those of a random network.
     """
     classes = len(schema.classes)
     maps = [known for plan in plans if (known := _map_of(plan.feature_map))]
@@ -73,7 +74,7 @@ def forecast_of_images(schema: ImageSchema, plans: Sequence[Plan]) -> Forecasts 
     best, without_noise = Figure(0.0, 0.0), 0.0
     for plan, (name, weights) in zip(plans, maps, strict=True):
         readings = [Figure.of(parts.accuracies(weight, plan.blur)) for weight in weights]
-        # Noise helps now and then by chance, and less of it does not show less.
+        # Noise sometimes helps by chance; less noise must not show less.
         best = max(best, *readings, key=lambda figure: figure.mean)
         exact = [parts.accuracies(weight, 0.0)[0] for weight in weights]
         without_noise = max(without_noise, best.mean, *exact)
@@ -84,7 +85,7 @@ def forecast_of_images(schema: ImageSchema, plans: Sequence[Plan]) -> Forecasts 
 
 
 def _map_of(feature_map: FeatureMap) -> tuple[str, tuple[float, ...]] | None:
-    """What a release holds, and how it may be read: how long the pixels are in a feature.
+    """What a release holds, and the candidate lengths of the pixels in a feature when reading it.
 
     Returns:
         None if it is not of a random network or of pixels.
@@ -101,11 +102,11 @@ def _map_of(feature_map: FeatureMap) -> tuple[str, tuple[float, ...]] | None:
 
 @dataclass(frozen=True, eq=False)
 class _Likeness:
-    """How similar digits are to the mean features of classes, by the network and by the pixels.
+    """Similarity of digits to the mean features of classes, by the network and by the pixels.
 
     Attributes:
-        signal: inner products (2, n, c) of parts of length 1.
-        noise: what noise of length 1 adds to them (2, runs, n, c).
+        signal: inner products (2, n, c), for parts of length 1.
+        noise: change of these by unit noise (2, runs, n, c).
         labels: the classes of the digits (n,).
     """
 
@@ -117,8 +118,8 @@ class _Likeness:
         """The accuracy of every run.
 
         Args:
-            weight: how long the pixels are in a feature of length 1.
-            blur: noise in any one direction.
+            weight: length of the pixels in a feature of length 1.
+            blur: noise along any one direction.
         """
         lengths = np.array([math.sqrt(1 - weight**2), weight])
         clean = np.tensordot(lengths**2, self.signal, 1)
@@ -128,13 +129,13 @@ class _Likeness:
 
 @cache
 def _likeness(side: int, channels: int, classes: int, records: int) -> _Likeness:
-    """Embed digits, and look at some others.
+    """Embed digits, and compare others with them.
 
     Args:
         side: height and width of an image.
         channels: of an image.
-        classes: how many kinds of digits there are.
-        records: of how many digits to take means; of all if there are fewer.
+        classes: number of different digits.
+        records: number of digits in the means; all if there are fewer.
     """
     digits, labels = _digits(side, channels, classes)
     numbers = np.random.default_rng(_SEED)
@@ -148,7 +149,7 @@ def _likeness(side: int, channels: int, classes: int, records: int) -> _Likeness
     for start in range(0, len(seen), sums.chunk_size):
         chunk = seen[start : start + sums.chunk_size]
         sums.add(digits[chunk], labels[chunk])
-    unit = grid.unit / _EVEN  # each part by itself has length 1
+    unit = grid.unit / _EVEN  # so that each part has length 1
     means = sums.sums * (unit / sums.counts.clip(1))
     noise = numbers.standard_normal((feature_map.dimension, _RUNS * classes), dtype=np.float32)
     exact = exact_map(feature_map, grid, torch.device("cpu"))
@@ -168,8 +169,8 @@ def _likeness(side: int, channels: int, classes: int, records: int) -> _Likeness
 
 
 def _digits(side: int, channels: int, classes: int) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
-    """Scikit-learn's digits as records of a size, and their classes."""
-    from sklearn.datasets import load_digits  # a second that a plan of a table does without
+    """Scikit-learn's digits as records of the given size, and their classes."""
+    from sklearn.datasets import load_digits  # takes a second, which plans of tables are spared
 
     known = load_digits()
     kept = known.target < classes

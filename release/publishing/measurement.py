@@ -1,9 +1,8 @@
-"""The mechanism on all that a release is made of: at once, or pairs of columns after the rest.
+"""Apply the mechanism to everything in a release: at once, or pairs of columns after the rest.
 
-First of all counts, which say how many records there are where that is not public, and so how
-noisy all else will be. Then columns, products of columns and main features; then all pairs of
-numbers in few cells, whose cells follow from what is released of columns; then the pairs that what
-there is so far points to.
+Counts come first: if the number of records is not public, they estimate it, and so the noise on
+everything else. Then come columns, products of columns and main features; then coarse pairs of all
+numbers, whose cells follow from the released columns; then the pairs chosen by all of these.
 """
 
 from __future__ import annotations
@@ -39,7 +38,7 @@ class Measured:
     Attributes:
         released: what a release is made of.
         noisy: its sums and counts.
-        records: how many there are: their public number, or what the noisy counts add up to.
+        records: number of records: the public one, or the sum of the noisy counts.
     """
 
     released: Weighed
@@ -50,21 +49,21 @@ class Measured:
 def measure(
     embedding: Embedding, uniform: NoiseScale, adjacency: Adjacency, *, private: bool
 ) -> Measured:
-    """What is released of an embedding, with its noise.
+    """Measure everything that is released of an embedding, with noise.
 
     Guarantee:
-        With noise that is calibrated for the embedding's map it satisfies what that promises. Which
-        parts there are follows from the number of records that the adjacency makes public, or else
-        from the noisy counts. Where an embedding leaves open which pairs of columns are measured,
-        this follows from what has its noise already, and so do the cells that numbers have in them;
-        the noise on pairs is the same whatever is chosen, and however cells are merged.
+        With noise calibrated for the embedding's map, the result satisfies what the calibration
+        promises. Which parts are released follows from the number of records if the adjacency makes
+        it public, or else from the noisy counts. If an embedding leaves the choice of pairs of
+        columns open, this choice and the cells of numbers in them follow from what already has its
+        noise; the noise on pairs does not depend on the choice, nor on how cells are merged.
         (docs/privacy/proofs.md, statements 22 and 23.)
 
     Args:
         embedding: the exact sums.
         uniform: the noise on the embedding's sums, whatever its parts weigh.
         adjacency: of the guarantee.
-        private: False leaves the noise away.
+        private: False leaves the noise out.
 
     Raises:
         BudgetError: sums and noise do not fit 64 bits.
@@ -85,7 +84,7 @@ def known_records(
     scale: NoiseScale,
     adjacency: Adjacency,
 ) -> int:
-    """How many records there are, as far as that may be known.
+    """The number of records, as far as it may be known.
 
     Guarantee:
         The exact number under replace-one, where it is public; otherwise a function of the noisy
@@ -93,8 +92,8 @@ def known_records(
 
     Args:
         embedding: the exact sums.
-        counts: those of its classes with noise, times the count weight, int64 (c,); None if they
-            are not released, which is under replace-one alone.
+        counts: noisy counts of its classes, times the count weight, int64 (c,); None if they are
+            not released, which is possible under replace-one only.
         scale: of the noise.
         adjacency: of the guarantee.
     """
@@ -107,13 +106,13 @@ def known_records(
 def _with_pairs(
     embedding: Embedding, released: Weighed, uniform: NoiseScale, *, private: bool
 ) -> tuple[Weighed, NDArray[np.int64]]:
-    """What a release with chosen pairs is made of, and its noisy sums.
+    """Choose pairs; return what the release is made of, and its noisy sums.
 
     Args:
         embedding: the exact sums.
-        released: what a release is made of if any pairs stand for the chosen ones.
+        released: what a release is made of, with placeholders for the chosen pairs.
         uniform: the noise on the embedding's sums, whatever its parts weigh.
-        private: False leaves the noise away.
+        private: False leaves the noise out.
     """
     feature_map, schema = embedding.feature_map, embedding.schema
     assert is_undecided(feature_map)
@@ -166,7 +165,7 @@ def _places(released: Weighed) -> _Places:
 
 
 def _within(released: Weighed, place: slice) -> NDArray[np.bool_]:
-    """Which rows of a release are from a place in the sums of its embedding."""
+    """Which rows of a release come from a given place in the embedding's sums."""
     rows = released.first_rows
     inside: NDArray[np.bool_] = (rows >= place.start) & (rows < place.stop)
     return inside

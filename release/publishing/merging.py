@@ -1,10 +1,9 @@
-"""Which cells a column of numbers has in a pair: cells that hold about as many records each.
+"""The cells of a column of numbers in a pair, which hold about equally many records.
 
-If bounds are wide, or numbers are skewed as money is, most records lie in a few of the equally
-spaced cells, and a pair with such cells says next to nothing of how its columns go together. The
-released marginals of single columns say where records lie, so neighbouring cells are merged by
-them: into many for the few pairs that a release chooses, and into few, which have less noise in
-all, for all other pairs.
+If bounds are wide, or numbers are skewed as amounts of money are, most records lie in a few of the
+equally spaced cells, and a pair with such cells shows hardly any dependence. The released marginals
+of single columns show where records lie, and neighbouring cells are merged accordingly: into many
+for the few pairs that a release chooses, and into few, with less noise in total, for coarse pairs.
 """
 
 from __future__ import annotations
@@ -25,14 +24,14 @@ MOST: Final = 16
 
 
 def possible_sums(marginals: MarginalFeatures, noisy: NDArray[np.int64]) -> NDArray[np.int64]:
-    """How many records each cell has: the possible sums that are nearest to noisy ones.
+    """Project noisy cell sums onto the nearest possible ones.
 
-    No cell has fewer than 0 records, and the cells of a column together have all of them. If
-    negative sums were only set to 0, the positive noise would stay. For a skewed column between
-    wide bounds it can exceed the records, and halves would be cut at the middle of the noise.
+    No cell has fewer than 0 records, and the cells of a column together have all of them. Setting
+    negative sums to 0 would leave the positive noise. For a skewed column between wide bounds that
+    can exceed the records, and halves would be cut in the middle of the noise.
 
     Guarantee:
-        A function of its arguments, of which `noisy` has its noise already.
+        A function of its arguments, of which `noisy` already has its noise.
         (docs/privacy/proofs.md, statement 23.)
 
     Args:
@@ -40,11 +39,12 @@ def possible_sums(marginals: MarginalFeatures, noisy: NDArray[np.int64]) -> NDAr
         noisy: see `merged_cells`.
 
     Returns:
-        The same with cells of columns that are possible, in the same unit.
+        The same with possible cells of columns, in the same unit.
     """
     places = marginals.places[: len(marginals.columns)]
     sums = [int(noisy[place].sum()) for place in places]
-    # Each column's cells add up to the records, with as much more noise as there are cells.
+    # Each column's cells add up to the records, with a noise variance in proportion to their
+    # number.
     precisions = [1 / (place.stop - place.start) for place in places]
     records = np.average(sums, weights=precisions)
     found = noisy.copy()
@@ -57,18 +57,18 @@ def possible_sums(marginals: MarginalFeatures, noisy: NDArray[np.int64]) -> NDAr
 def merged_cells(
     marginals: MarginalFeatures, noisy: NDArray[np.int64], parts: int | None = None
 ) -> dict[MarginalColumn, MarginalColumn]:
-    """Numeric columns with merged cells, in place of those that they have by themselves.
+    """Numeric columns with merged cells, by the original columns.
 
     Guarantee:
-        A function of its arguments, of which `noisy` has its noise already.
+        A function of its arguments, of which `noisy` already has its noise.
         (docs/privacy/proofs.md, statement 23.)
 
     Args:
         marginals: of an embedding's map.
         noisy: noisy sums over all classes of the cells of its columns, int64 (cells,); more may
             follow, and are ignored.
-        parts: how many cells a column is to have at most; if None, as few as there can be with no
-            more than one in `MOST` records each.
+        parts: largest number of cells of a column; if None, as few as possible with at most one in
+            `MOST` records each.
     """
     return {
         column: _merged(column, noisy[place][: column.cells].clip(0).astype(np.float64), parts)
@@ -85,7 +85,7 @@ def _merged(
     most = shares.sum() / MOST
     firsts, held = [0], 0.0
     for cell, share in enumerate(shares):
-        # What many records have in common is a cell by itself.
+        # A frequent value remains a cell of its own.
         if cell > firsts[-1] and (held + share > most or share >= most):
             firsts.append(cell)
             held = 0.0
@@ -98,15 +98,15 @@ def first_parts(
     noisy: NDArray[np.int64],
     merging: Mapping[MarginalColumn, MarginalColumn],
 ) -> dict[MarginalColumn, float]:
-    """For numbers cut into two parts: the share of the records with a value that is in the first.
+    """For numbers cut into two parts, the share of non-missing records in the first part.
 
     Args:
         marginals: of an embedding's map.
         noisy: see `merged_cells`.
-        merging: what that made of them.
+        merging: the result of `merged_cells`.
 
     Returns:
-        By columns with merged cells.
+        Shares by columns with merged cells.
     """
     found = {}
     for column, place in zip(marginals.columns, marginals.places, strict=False):

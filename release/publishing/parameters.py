@@ -1,4 +1,4 @@
-"""What a release is to promise, and the noise that keeps the promise."""
+"""The promise of a release, and the noise that keeps it."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from ..mechanism.gaussian import DEFAULT_COUNT_WEIGHT, NoiseScale, calibrate, no
 
 
 class ClassCounts(Enum):
-    """How the share of each class becomes known."""
+    """How class shares become known."""
 
     NOISY = "noisy"
     """Released with noise, as further coordinates of the same Gaussian."""
@@ -31,7 +31,7 @@ class ClassCounts(Enum):
 
 @dataclass(frozen=True)
 class PrivacyParameters:
-    """What a release is to promise.
+    """The promise of a release.
 
     Example::
 
@@ -41,10 +41,10 @@ class PrivacyParameters:
     Attributes:
         epsilon: above 0; infinity means no noise, and needs `not_private`.
         delta: above 0 and below 1/n; if None, `delta_for` chooses it.
-        adjacency: which data sets are to be indistinguishable.
+        adjacency: which data sets are neighbours.
         class_counts: whether class counts are released with noise, or declared to be equal.
         count_weight: weight of a class count beside a unit-norm feature.
-        not_private: the owner's word that a release without noise is wanted.
+        not_private: the owner's confirmation that a release without noise is wanted.
 
     Raises:
         BudgetError: a number is out of its range.
@@ -88,14 +88,14 @@ class PrivacyParameters:
             raise BudgetError(f"{weight}: it must be above 0")
 
     def delta_for(self, records: int) -> float:
-        """The delta of a release from so many records: as given, or `ledger.default_delta`."""
+        """The delta of a release from this many records: as given, or `ledger.default_delta`."""
         return default_delta(self.adjacency, records) if self.delta is None else self.delta
 
     @property
     def released_weight(self) -> float:
         """Weight of the counts in the joint vector; 0 if they are not released.
 
-        Under add-remove they are needed in any case: their sum is the number of records.
+        Under add-remove they are always released: their sum estimates the number of records.
         """
         declared = self.class_counts is ClassCounts.UNIFORM
         return 0.0 if declared and self.adjacency is Adjacency.REPLACE_ONE else self.count_weight
@@ -109,7 +109,7 @@ def noise_for(embedding: Embedding, parameters: PrivacyParameters) -> NoiseScale
         ledger, under the same adjacency. (docs/privacy/proofs.md, statement 20.)
 
     Raises:
-        BudgetError: the parameters make no sense for this embedding.
+        BudgetError: the parameters do not suit this embedding.
     """
     for entry in embedding.schema.spent:
         if entry not in embedding.ledger.all_entries:
@@ -140,19 +140,19 @@ def noise_on(
     """Check the parameters against what is to be released and calibrate the noise.
 
     Guarantee:
-        Nothing public depends on the number of records under add-remove: the grid neither
-        (docs/privacy/proofs.md, statement 12). Where rows are protected together, an exchange would
-        change their number, so there is add-remove only (statement 21).
+        Under add-remove nothing public depends on the number of records, not even the grid
+        (docs/privacy/proofs.md, statement 12). If rows are protected together, replacing them would
+        change their number, so only add-remove is possible (statement 21).
 
     Args:
         feature_map: of the embedding.
         grid: of the embedding.
-        records: how many there are.
-        parameters: what the release is to promise.
-        unit: whose records are protected together; None if each is by itself.
+        records: number of records.
+        parameters: the promise of the release.
+        unit: whose records are protected together; None if each is protected by itself.
 
     Raises:
-        BudgetError: the parameters make no sense for this embedding.
+        BudgetError: the parameters do not suit this embedding.
     """
     if unit is not None and parameters.adjacency is not Adjacency.ADD_REMOVE:
         raise BudgetError(
@@ -169,7 +169,7 @@ def noise_on(
         )
     delta = parameters.delta_for(records)
     if delta >= 1 / records:
-        # Under add-remove the number of records is secret, and messages are passed on.
+        # Under add-remove the number of records is secret, and messages may be shared.
         known = parameters.adjacency is Adjacency.REPLACE_ONE
         bound = f"1/n = {1 / records:.3g}" if known else "one over the number of records"
         less = f"at most {0.1 / records:.0e}" if known else "a much smaller one"

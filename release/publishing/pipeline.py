@@ -47,8 +47,8 @@ class Planned:
 
     Attributes:
         uniform: the noise on the embedding's sums, whatever its parts weigh.
-        entry: of the ledger.
-        total: of the ledger, with this entry.
+        entry: the ledger's entry for it.
+        total: of the ledger, including this entry.
     """
 
     uniform: NoiseScale
@@ -72,24 +72,27 @@ def release(
         release("embedding.h5", "release.h5", PrivacyParameters(epsilon=1.0))
 
     Guarantee:
-        That of `unrecorded_release`; and no release file exists without its entry. The entry is on
-        the disk before the noise is drawn, so a crash can leave an entry too many, never one too
-        few. Copies of the embedding file have ledgers of their own, which nothing can prevent.
+        The guarantee of `unrecorded_release`, and no release file exists without its entry. The
+        entry is on the disk before the noise is drawn, so a crash can leave an entry too many,
+        never one too few. Copies of the embedding file have ledgers of their own, which nothing can
+        prevent.
 
     Args:
         embedding: the embedding's file; its ledger is rewritten.
         output: where to write the release.
-        parameters: what it is to promise.
+        parameters: the promise of the release.
         key: signs the file; this machine's own (`own_key`) if None.
-        compose: called with the total if there are releases already; whether it is acceptable.
+        compose: called with the total if there are earlier releases; returns whether it is
+            acceptable.
         overwrite: whether a file at `output` may be replaced.
 
     Returns:
-        What `open_release` would read from `output`.
+        The same as `open_release` reads from `output`.
 
     Raises:
-        EmbeddingError: there is no whole embedding.
-        BudgetError: the parameters make no sense, exceed the ceiling, or `compose` said no.
+        EmbeddingError: there is no complete embedding.
+        BudgetError: the parameters do not suit the embedding, exceed the ceiling, or `compose` said
+            no.
         SigningKeyError: the key cannot be used.
         OutputError: a file cannot be written.
     """
@@ -123,7 +126,7 @@ def release(
 
 
 def _size(embedding: Embedding) -> int:
-    """Bytes of a release, but for what is said in it."""
+    """Size of a release in bytes, without its texts."""
     weights = embedding.feature_map.weights().values()
     return embedding.sums.size * np.dtype(np.float32).itemsize + sum(w.nbytes for w in weights)
 
@@ -138,14 +141,15 @@ def enter_release(
 
     Args:
         path: the file, which the caller has locked; it is rewritten.
-        embedding: what is in it.
-        parameters: what the release is to promise.
-        compose: as of `release`. Releases from other embeddings of the same data set count, if the
-            owner has declared one. What was spent on bounds that the schema carries is no reason to
-            ask.
+        embedding: its content.
+        parameters: the promise of the release.
+        compose: see `release`. Releases from other embeddings of the same data set count too, if
+            the owner has declared one. It is not called only for what was spent on the schema's
+            bounds.
 
     Raises:
-        BudgetError: the parameters make no sense, exceed the ceiling, or `compose` said no.
+        BudgetError: the parameters do not suit the embedding, exceed the ceiling, or `compose` said
+            no.
     """
     with nobody_else_spends(embedding) as data_sets:
         spent = spent_on_records_of(embedding)
@@ -166,10 +170,10 @@ def enter_release(
 
 
 def _planned(embedding: Embedding, parameters: PrivacyParameters) -> Planned:
-    """A release that nothing speaks against: the parameters, no ceiling, and no reader.
+    """Plan a release that suits the embedding and the ceiling, and that readers can confirm.
 
     Raises:
-        BudgetError: something does.
+        BudgetError: it does not, or they cannot.
     """
     scale = noise_for(embedding, parameters)
     entry = entry_for(embedding, parameters, scale)
@@ -177,7 +181,7 @@ def _planned(embedding: Embedding, parameters: PrivacyParameters) -> Planned:
     require_below_ceiling(ledger)
     total = total_of(ledger, entry.delta)
     planned = Planned(scale, entry, total)
-    # How many records are released under add-remove is not known yet, and follows from nothing.
+    # Under add-remove the released number of records is not known yet: it will be noisy.
     promise = _guarantee(embedding, parameters, planned, embedding.records)
     try:
         for feature_map in _possible_maps(embedding, scale, parameters.adjacency):
@@ -194,7 +198,7 @@ def _planned(embedding: Embedding, parameters: PrivacyParameters) -> Planned:
 def _possible_maps(
     embedding: Embedding, scale: NoiseScale, adjacency: Adjacency
 ) -> Iterator[FeatureMap]:
-    """The maps that a release may be of, the choice of pairs and cells aside.
+    """The feature maps that a release may have, apart from the choice of pairs and cells.
 
     Guarantee:
         Under add-remove, whatever the number of records is, no part of a release is longer or
@@ -214,18 +218,18 @@ def _possible_maps(
 def unrecorded_release(embedding: Embedding, parameters: PrivacyParameters) -> Release:
     """Make a differentially private release of an embedding in memory, entering it nowhere.
 
-    For tests and trials: a release that leaves is made by `release`.
+    For tests and trials; use `release` for a release that is shared.
 
     Guarantee:
         The result satisfies (epsilon, delta) differential privacy under the adjacency of the
-        parameters: the matrix and the class counts by the Gaussian mechanism
-        (`gaussian.calibrate`), the class weights and the number of records under add-remove as
-        functions of the noisy counts, all else because it does not depend on the records beyond
-        what is public: the schema, the feature map and, under replace-one, the number of records.
-        Every call spends the budget anew; `release` keeps account of it.
+        parameters. The matrix and the class counts do by the Gaussian mechanism
+        (`gaussian.calibrate`); the class weights and, under add-remove, the number of records as
+        functions of the noisy counts; everything else because it depends on nothing beyond what is
+        public: the schema, the feature map and, under replace-one, the number of records. Every
+        call spends the budget anew; `release` keeps account of it.
 
     Raises:
-        BudgetError: the parameters make no sense for this embedding, or exceed its ceiling.
+        BudgetError: the parameters do not suit this embedding, or exceed its ceiling.
     """
     return _carry_out(embedding, parameters, _planned(embedding, parameters))
 
@@ -257,7 +261,7 @@ def _carry_out(embedding: Embedding, parameters: PrivacyParameters, planned: Pla
 def _guarantee(
     embedding: Embedding, parameters: PrivacyParameters, planned: Planned, records: int
 ) -> EmbeddingGuarantee:
-    """The figures of a release, of which only the number of records may depend on the noise."""
+    """The figures of a release; only the number of records may depend on the noise."""
     unit, scale = embedding.grid.unit, planned.uniform
     entry, total = planned.entry, planned.total
     return EmbeddingGuarantee(
@@ -284,12 +288,12 @@ def _guarantee(
 
 
 def write_release(made: Release, path: Path, key: SigningKey | None) -> str:
-    """Write a release file, and say its digest: see `write_signed`."""
+    """Write a release file, and return its digest: see `write_signed`."""
     return write_signed(serialise(made), path, key, private=made.guarantee.private)
 
 
 def _shares(noisy_counts: NDArray[np.float64], records: int) -> NDArray[np.float64]:
-    """Noisy counts as positive shares of 1; a class counts as one record at least.
+    """Turn noisy counts into positive shares; a class counts as at least one record.
 
     Post-processing of the noisy counts and of the released number of records.
     """

@@ -1,4 +1,4 @@
-"""What a release would say through its noise, before anything is spent."""
+"""The noise of a release, computed before anything is spent."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from .weighing import weigh
 
 @dataclass(frozen=True)
 class Plan:
-    """The noise of a release that has not been made, beside the most that it can show.
+    """The noise of a planned release, and a bound on its signal.
 
     The released matrix is the sum of the records' features by class (d x c) divided by their
     number. Column j holds the mean feature of class j, of length 1 at most, times the share of the
@@ -25,14 +25,14 @@ class Plan:
     noise.
 
     Attributes:
-        parameters: what the release would promise.
-        records: how many records there are.
+        parameters: the promise of the release.
+        records: number of records.
         classes: c, the number of classes.
-        feature_map: of the release: the parts of a feature weigh what they would weigh in it.
+        feature_map: of the release, with the weights that its parts would have.
         noise_multiplier: standard deviation of the noise at sensitivity 1.
         sensitivity: L2 sensitivity of the sums, in units of the norm of one record's feature.
         sigma: standard deviation of the noise on every sum, in the same units.
-        unit: whose records are protected together; None if each is by itself.
+        unit: whose records are protected together; None if each is protected by itself.
     """
 
     parameters: PrivacyParameters
@@ -66,7 +66,7 @@ class Plan:
 
     @property
     def signal_bound(self) -> float:
-        """The largest Frobenius norm that the matrix without noise can have: 1 / sqrt(c)."""
+        """The largest Frobenius norm of the matrix without noise: 1 / sqrt(c)."""
         return 1 / math.sqrt(self.classes)
 
     @property
@@ -76,21 +76,21 @@ class Plan:
 
     @property
     def loss_floor(self) -> float:
-        """What the noise alone adds to the training's loss, in expectation."""
+        """Expected contribution of the noise to the training loss."""
         return self.excess**2
 
     @property
     def blur(self) -> float:
-        """Noise of a class's mean feature along any one direction, which shows lengths up to 1.
+        """Noise of a class's mean feature along any one direction; the feature has length up to 1.
 
-        Training averages over the coordinates, so features matter down to about this size. Near
-        1, nothing can be learnt.
+        Training averages over the coordinates, so features down to about this size can be learnt.
+        Near 1, nothing can.
         """
         return self.noise_per_coordinate * self.classes
 
     @property
     def indistinct(self) -> bool:
-        """Whether classes can hardly be told from noise."""
+        """Whether classes can hardly be distinguished from noise."""
         return self.blur > INDISTINCT
 
     def epsilon_where(self, share: float) -> float:
@@ -106,22 +106,22 @@ def plan(
     parameters: PrivacyParameters,
     unit: PrivacyUnit | None = None,
 ) -> Plan:
-    """Work out the noise of a release from public facts.
+    """Compute the noise of a release from public facts.
 
     Guarantee:
         Reads no record and no sum, and spends nothing. Under add-remove the number of records is
         itself protected: `records` has to be a guess that does not come from them.
 
     Args:
-        feature_map: that records are or would be embedded with.
-        grid: that they are or would be summed on.
-        classes: how many classes there are.
-        records: how many records there are.
-        parameters: what the release would promise.
-        unit: whose records are protected together; None if each is by itself.
+        feature_map: of the embedding, made or planned.
+        grid: of its sums.
+        classes: number of classes.
+        records: number of records.
+        parameters: the promise of the release.
+        unit: whose records are protected together; None if each is protected by itself.
 
     Raises:
-        BudgetError: the parameters make no sense for so many records.
+        BudgetError: the parameters do not suit this number of records.
     """
     noise = noise_on(feature_map, grid, records, parameters, unit)
     released = weigh(

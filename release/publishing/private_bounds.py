@@ -1,4 +1,4 @@
-"""Bounds of a table's columns, found in its rows with differential privacy."""
+"""Find bounds of a table's columns with differential privacy."""
 
 from __future__ import annotations
 
@@ -27,29 +27,29 @@ from .parameters import PrivacyParameters, noise_for
 from .pipeline import enter_release
 
 _BY_CHANCE: Final = 1e-3
-"""Largest probability that any empty cell, of any column, counts as not empty."""
+"""Largest probability that any empty cell of any column counts as occupied."""
 _NO_FILE: Final = "'dpntk embed DATA --private-bounds' makes one"
 
 
 def standing_out(columns: int) -> float:
-    """How many standard deviations of the noise a cell has to hold to count as not empty.
+    """The number of standard deviations of the noise above which a cell counts as occupied.
 
     Guarantee:
-        Of the cells of all columns, were they all empty, one holds as much with probability at most
-        1/1000: each of them with at most its share of that. It depends on the number of columns
-        alone, which is public. (docs/privacy/proofs.md, statement 20.)
+        If all cells of all columns were empty, any of them would exceed this with probability at
+        most 1/1000, by a union bound. It depends only on the number of columns, which is public.
+        (docs/privacy/proofs.md, statement 20.)
 
     Args:
-        columns: how many columns' bounds are to be found.
+        columns: number of columns whose bounds are to be found.
     """
     return -float(ndtri(_BY_CHANCE / (columns * MOST_CELLS)))
 
 
 def rows_to_stand_out(feature_map: MarginalFeatures, sigma: float) -> float:
-    """How many rows of one magnitude are seen through nearly any noise.
+    """The number of rows of one magnitude that stand out from the noise.
 
     Args:
-        feature_map: that counts magnitudes.
+        feature_map: counts magnitudes.
         sigma: standard deviation of the noise on every sum, in units of the norm of a feature.
     """
     return standing_out(len(feature_map.columns)) * sigma / feature_map.entry
@@ -61,38 +61,37 @@ def find_bounds(
     parameters: PrivacyParameters,
     compose: Callable[[Total], bool] = lambda total: False,
 ) -> Draft:
-    """Find the bounds of the columns that are marked for it, and enter what that spends.
+    """Find the bounds of the columns that are marked for it, and record what that spends.
 
-    Columns of which no magnitude stands out from the noise, or of which most rows seem to be beyond
-    those that do, stay marked, so that they can be declared or looked at again; what was spent is
-    counted in any case.
+    Columns stay marked, to be declared or tried again, if no magnitude stands out from the noise,
+    or if most rows seem to lie beyond those that do. What was spent counts in any case.
 
     Guarantee:
         The noisy counts satisfy (epsilon, delta) differential privacy as every release does: they
         are sums of marginals, with the noise of `gaussian.calibrate`, and their entry is on the
         disk before the noise is drawn. The bounds, and which columns get none, are a function of
-        them and of the draft, and, under replace-one, of the number of records, which is public
-        there. So is whether too few are refused before anything is spent: under add-remove, where
-        that would show how many records there are, they never are.
-        Whatever is embedded with them is composed with them: they carry their entry along.
-        (docs/privacy/proofs.md, statement 20.)
+        these and of the draft, and, under replace-one, of the number of records, which is public
+        there. So is the refusal of too few records before anything is spent: under add-remove,
+        where it would reveal the number of records, there is none. Whatever is embedded with the
+        bounds is composed with them: they carry their entry along. (docs/privacy/proofs.md,
+        statement 20.)
 
     Args:
         path: the embedding of magnitudes; its ledger is rewritten.
         draft: of the schema that it was made with.
-        parameters: what is to be promised; class counts are of no use here.
-        compose: asked, if something was spent before, whether the joint promise is acceptable.
+        parameters: the promise; class counts are not used here.
+        compose: called, if something was spent before, to ask whether the joint promise is
+            acceptable.
 
     Returns:
-        The draft with the bounds that were found, and with all that was spent on the records so
-        far.
+        The draft with the bounds that were found, and with everything spent on the records so far.
 
     Raises:
-        EmbeddingError: there is no whole embedding.
+        EmbeddingError: there is no complete embedding.
         SchemaError: it is not of the magnitudes of the draft's columns.
-        BudgetError: the parameters make no sense; something was spent under another adjacency;
-            there are, in all, too few records to stand out from the noise; or no bounds are found
-            for any column, and the draft has none that were found before.
+        BudgetError: the parameters do not suit the embedding; something was spent under another
+            adjacency; there are too few records to stand out from the noise; or no bounds are found
+            for any column, and the draft has none from before.
     """
     require_embedding(path, _NO_FILE)
     path = followed(path)
@@ -107,7 +106,7 @@ def find_bounds(
                 f"{path}: not the magnitudes of the columns that the schema marks: make it by "
                 "'dpntk embed DATA --schema SCHEMA.TOML --private-bounds'"
             )
-        # Another embedding may have served to find the bounds that the draft has already.
+        # Bounds that the draft already has may come from another embedding.
         ledger = embedding.ledger.beginning_with(draft.schema.spent)
         _require_adjacency(ledger, parameters.adjacency)
         public = parameters.adjacency is Adjacency.REPLACE_ONE  # the number of records
@@ -124,7 +123,7 @@ def find_bounds(
         spent = embedding.ledger.with_entry(planned.entry).all_entries
     noisy = add_noise(embedding.sums, embedding.counts, planned.uniform).sums[:, 0]
     cells = noisy / (feature_map.entry * embedding.grid.units_per_one)
-    # Of each column every record is in one cell.
+    # Every record is in one cell of each column.
     rows = embedding.records if public else float(cells.sum()) / len(schema.columns)
     found: dict[str, tuple[float, float]] = {}
     for column, place in zip(schema.columns, feature_map.places, strict=True):
@@ -141,7 +140,7 @@ def find_bounds(
 
 
 def _require_adjacency(ledger: Ledger, adjacency: Adjacency) -> None:
-    """Check that what was spent on bounds before was spent under the same adjacency."""
+    """Check that earlier spending on bounds was under the same adjacency."""
     for entry in ledger.all_entries:
         if entry.adjacency is not adjacency:
             raise BudgetError(

@@ -1,9 +1,9 @@
-"""Which pairs of columns get a measurement of their own: those that a release's rest points to.
+"""Select the pairs of columns to measure, by what a release already shows.
 
-Products of columns (`dpntk.common.features.moments`) show how far each pair is from independence,
-with noise. Where the noise is small, so do tables of few cells for all pairs of numbers, even if
-numbers are skewed or lie far within their bounds. The choice follows from what has its noise
-already, so it costs nothing, and the noise on the chosen pairs does not depend on it.
+Products of columns (`dpntk.common.features.moments`) show with noise how far each pair is from
+independence. If the noise is small, so do coarse pairs of all numbers, even if numbers are skewed
+or lie far within their bounds. The selection follows from what already has its noise, so it costs
+no privacy, and the noise on the chosen pairs does not depend on it.
 """
 
 from __future__ import annotations
@@ -31,14 +31,14 @@ from ...common.schema.table import TableSchema
 
 _KNOWN: Final = 20.0
 """A class counts if the square of the constant, over all its records, is this many times the noise
-on a product. The largest class always counts, since nothing is known better."""
+on a product. The largest class always counts, since it is known best."""
 _USUAL_DISTANCE: Final = 0.8
-"""Distance of a number from its mean, in standard deviations."""
+"""Mean distance of a number from its mean, in standard deviations."""
 _BY_CHANCE: Final = 0.25
-"""If no columns went together, this part of the chosen pairs would pass for such by chance."""
+"""If all columns were independent, this fraction of the chosen pairs would seem dependent by
+chance."""
 _LEAST_SHARE: Final = 0.25
-"""Least share of a cell under independence, as a part of its share if all cells were equally
-frequent."""
+"""Least share of a cell under independence, relative to a uniform share."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,7 +48,7 @@ class Dependence:
     Attributes:
         squares: an estimate of the sum of (share - expected share)^2 / expected share over the
             cells of a table (Pearson's phi^2), float64 (c,).
-        variances: of it, as noise makes it, (c,).
+        variances: variance of the estimate due to noise, (c,).
     """
 
     squares: NDArray[np.float64]
@@ -61,15 +61,15 @@ def dependences(
     noise: float,
     first_part: Mapping[MarginalColumn, float] = MappingProxyType({}),
 ) -> Iterator[Dependence]:
-    """How far pairs of columns are from independence, by tables of few cells.
+    """How far pairs of columns are from independence, by coarse tables.
 
     Args:
         tables: of two columns each.
-        cells: sums over the records of each class with noise, of the cells of all tables, int64
-            (cells, c), in any unit.
-        noise: standard deviation of that on each, in this unit; 0 if there is none.
-        first_part: for each column of a folded table, the share of the records with a value that is
-            in the first of its two cells.
+        cells: noisy sums over the records of each class, for the cells of all tables, int64 (cells,
+            c), in any unit.
+        noise: standard deviation of the noise on each, in this unit; 0 if there is none.
+        first_part: for each column of a folded table, the share of non-missing records in the first
+            of its two cells.
     """
     sizes = np.cumsum([table.dimension for table in tables])
     for table, sums in zip(tables, np.split(cells, sizes[:-1]), strict=True):
@@ -80,7 +80,7 @@ def dependences(
         shares = (sums / of_class).reshape(*(side.dimension for side in table.sides), -1)
         rows, columns = (shares.sum(axis=axis, keepdims=True) for axis in (1, 0))
         expected = (rows * columns).clip(_LEAST_SHARE / len(sums))
-        # What rows and columns add up to has the noise of the cells, too.
+        # The sums of rows and columns contain the noise of the cells, too.
         freedom = (1 - rows.clip(0, 1)) * (1 - columns.clip(0, 1))
         variance = (noise / of_class) ** 2
         apart = ((shares - rows * columns) ** 2 / expected).sum(axis=(0, 1))
@@ -90,17 +90,17 @@ def dependences(
 
 
 def _folded(sums: NDArray[np.int64], noise: float, row: float, column: float) -> Dependence:
-    """The same of a folded table: how often both are in the same part says all.
+    """The same for a folded table, which counts whether both columns are in the same part.
 
     Args:
         sums: of its cells, int64 (cells, c).
         noise: see `dependences`.
-        row: how often the first column is in its first part.
-        column: how often the second is.
+        row: share of the first column in its first part.
+        column: share of the second column in its first part.
     """
     known = sums[:2].sum(axis=0).clip(max(noise * 2**0.5, 1.0))
     apart = (sums[0] - sums[1]) / known - (2 * row - 1) * (2 * column - 1)
-    # It is 4 times what one of four cells has beyond its expected share.
+    # `apart` is 4 times the excess of one of four cells over its expected share.
     size = 16 * row * (1 - row) * column * (1 - column)
     size = max(size, _LEAST_SHARE**2)
     variance = 2 * (noise / known) ** 2 / size
@@ -115,29 +115,28 @@ def select_pairs(
     count: int,
     together: Mapping[int, Dependence] | None = None,
 ) -> list[int]:
-    """The pairs of columns that are farthest from independence, class by class.
+    """Select the pairs of columns that are farthest from independence, class by class.
 
     The distance is the total variation between the shares of cells and the products of shares. It
     is at most, and usually about, the root of the number of cells times the sum of squares. For
     categories the squares follow from the products of columns; for numbers they are those of a
-    linear dependence. What noise alone adds to them is taken off, and so are as many of its
-    standard deviations as few pairs exceed by chance.
+    linear dependence. The expected contribution of the noise is subtracted, and also as many of its
+    standard deviations as only few pairs exceed by chance.
 
     Guarantee:
-        A function of its arguments, of which `products` and what `together` is an estimate from
-        have their noise already. (docs/privacy/proofs.md, statement 23.)
+        A function of its arguments, of which `products`, and whatever `together` is estimated from,
+        already have their noise. (docs/privacy/proofs.md, statement 23.)
 
     Args:
         parts: of an embedding's map, which leaves pairs undecided.
         schema: of the table.
-        products: sums over the records of each class with noise, float64 (k^2, c), in any unit.
-        noise: standard deviation of that on each, in this unit; 0 if there is none.
+        products: noisy sums over the records of each class, float64 (k^2, c), in any unit.
+        noise: standard deviation of the noise on each, in this unit; 0 if there is none.
         count: how many pairs to choose.
-        together: how far some pairs are from independent ones, by their numbers, where that is
-            known better than from products.
+        together: the dependence of pairs, by their numbers, if known better than from products.
 
     Returns:
-        The pairs' numbers in rising order, at most `count`.
+        The numbers of at most `count` pairs, in increasing order.
     """
     marginals, moments = parts.marginals, parts.moments
     assert marginals is not None
@@ -145,7 +144,7 @@ def select_pairs(
     shares, of_share = _of_size(moments)
     matrices = products.T.reshape(-1, moments.factors, moments.factors)
     weights = (shares * matrices).sum(axis=(1, 2)).clip(noise * of_share)
-    # Each product of two factors is there twice, with noise of its own.
+    # Each product of two factors appears twice, with independent noise.
     of_seen = noise / np.sqrt(2)
     enough = min(_KNOWN * of_seen / CONSTANT**2, weights.max())
     counted = np.where(weights >= enough, weights, 0.0)
@@ -183,13 +182,12 @@ def _departures(
     Args:
         moments: the features.
         matrices: their sums over the records of each class, float64 (c, k, k).
-        weights: how many records each class has, each divided by its |z|^2, (c,); a class with 0
-            is left out.
-        noise: standard deviation of that on a product, the mean of the two places where it is.
+        weights: sum over each class's records of 1 / |z|^2, (c,); a class with 0 is left out.
+        noise: standard deviation of the noise on a product, averaged over its two places.
 
     Returns:
-        Sums over the classes of squared distances less what the noise adds to them, (k, k); and
-        the variance, as noise makes it, of what two columns have of these, (columns, columns).
+        Squared distances minus the noise's contribution, summed over classes, (k, k); and the
+        variance due to noise of the sum of these for two columns, (columns, columns).
     """
     k, possible = moments.factors, moments.possible.numpy()
     numbers = np.arange(k) - 1 < len(moments.numbers)
@@ -201,7 +199,7 @@ def _departures(
         seen = possible @ (matrix + matrix.T) @ possible / 2
         mean = seen[0] / (CONSTANT * weight)
         apart = seen / weight - np.outer(mean, mean)
-        # What is taken off has noise of its own, the more the farther numbers are from 0.
+        # Centring adds noise, in proportion to the distance of the mean from 0.
         centre = np.eye(k)
         centre[:, 0] -= mean / CONSTANT
         of_noise = noise / weight * (centre @ possible @ centre.T)
@@ -211,7 +209,7 @@ def _departures(
         scale = np.where(numbers, deviation / _USUAL_DISTANCE, INDICATOR)
         size = np.outer(scale, scale)
         squares += weight * (apart**2 - of_apart) / size**2
-        # Products of a column's categories with all others are not independent of one another.
+        # Noise on the products of a column's categories is correlated.
         alike = np.square(of_noise / size)
         of_column = [alike[place, place].sum() for place in moments.places.values()]
         doubt += 2 * weight**2 * np.outer(of_column, of_column)
@@ -219,15 +217,15 @@ def _departures(
 
 
 def _of_size(moments: MomentFeatures) -> tuple[NDArray[np.float64], float]:
-    """How to read off the products of a class how many records it has, with the least noise.
+    """A linear estimator of a class's weight from its products, with minimal noise.
 
     Every record has the constant, and one category of each column. So the products of any two of
-    these columns add up to the same number, times what indicators are: that of the records, each
-    divided by its |z|^2. This is the mean of all that, weighted by how much noise each has.
+    these columns add up to the same number, times the indicators' values: the sum over records of 1
+    / |z|^2. The estimator is the precision-weighted mean of all these sums.
 
     Returns:
-        What products are to be multiplied with before they are added up, float64 (k, k); and the
-        standard deviation of what comes out where that of a product is 1.
+        The coefficients of products, float64 (k, k); and the standard deviation of the estimate if
+        that of each product is 1.
     """
     each, own = np.zeros(moments.factors), np.zeros(moments.factors)
     column = np.zeros(moments.factors, dtype=np.int64)
@@ -235,7 +233,7 @@ def _of_size(moments: MomentFeatures) -> tuple[NDArray[np.float64], float]:
     for number, (first, count) in enumerate(moments.categories, 1):
         place = moments.places[first]
         column[place], each[place], own[place] = number, INDICATOR / count, INDICATOR**2 / count
-    # A number's own are 0; within a column only a category's with itself are not.
+    # Coefficients of numbers are 0, and within a column only the diagonal is nonzero.
     expected = np.outer(each, each) * (column[:, None] != column) + np.diag(own)
     precision = float(np.square(expected).sum())
     return expected / precision, precision**-0.5

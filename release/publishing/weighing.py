@@ -1,9 +1,8 @@
-"""Which parts of an embedding a release holds, how much each of them weighs, and with which noise.
+"""The parts of an embedding that a release holds, their weights, and their noise.
 
-This is decided when a release is made, not before the records are read: an embedding holds the sums
-of all parts exactly, and only then is it known how much noise there will be and by how many records
-it is divided. Which pairs of a table's columns are worth a measurement of their own is decided last
-(`measurement`).
+This is decided when a release is made, not before the records are read: an embedding holds exact
+sums of all parts, and only at release is it known how much noise there will be and by how many
+records it is divided. The choice of pairs of a table's columns comes last (`measurement`).
 """
 
 from __future__ import annotations
@@ -28,10 +27,10 @@ from .merging import merged_cells
 
 DIM: Final = 0.009
 """The largest blur (`blur_of`) at which a release of images holds the features of a network; above
-it, it holds pixels alone. It never holds both: a generator would learn the noise of one part where
-the other says better."""
+it, it holds pixels alone. It never holds both: a generator would learn the noise of the worse
+part."""
 CHOSEN: Final = 10
-"""How many pairs of columns a release chooses, if there are that many."""
+"""Number of pairs of columns that a release chooses, if there are that many."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,9 +39,9 @@ class Weighed:
 
     Attributes:
         feature_map: of the release.
-        rows: which rows of the embedding's sums are released, int64 (n,).
-        into: which row of the release each of these is added to, int64 (n,), in rising order; where
-            cells are merged, one row is the sum of several.
+        rows: rows of the embedding's sums that are released, int64 (n,).
+        into: row of the release that each of these is added to, int64 (n,), in increasing order;
+            merged cells share a row.
         scale: of the noise on the rows of the release.
         pairs: how pairs of columns are measured; None if they are not.
         by_level: length of the part that counts the levels of numbers; None if there is none.
@@ -66,7 +65,7 @@ class Weighed:
 
     @property
     def first_rows(self) -> NDArray[np.int64]:
-        """For each row of the release, the first of the embedding's rows in it, int64 (d,)."""
+        """The first of the embedding's rows in each row of the release, int64 (d,)."""
         return self.rows[self._starts]
 
     @property
@@ -74,7 +73,7 @@ class Weighed:
         return np.searchsorted(self.into, np.arange(self.dimension))
 
     def sums(self, exact: NDArray[np.int64]) -> NDArray[np.int64]:
-        """What is released, before there is noise on it.
+        """The sums that are released, before noise is added.
 
         Args:
             exact: sums of an embedding, int64 (D, c).
@@ -86,7 +85,7 @@ class Weighed:
         return added
 
     def where(self, chosen: NDArray[np.bool_]) -> Weighed:
-        """Some rows of the release, of the same map, with the noise that they have among all.
+        """Restrict to some rows of the release, with the same map and noise.
 
         Args:
             chosen: bool (d,).
@@ -105,7 +104,7 @@ def weigh_embedding(embedding: Embedding, scale: NoiseScale, records: int) -> We
     """What a release of an embedding is made of; see `weigh`.
 
     Guarantee:
-        A function of the number of records that it is given, of the noise and of what is public.
+        A function of the given number of records, of the noise and of what is public.
     """
     schema, grid = embedding.schema, embedding.grid
     classes = len(schema.classes)
@@ -114,11 +113,11 @@ def weigh_embedding(embedding: Embedding, scale: NoiseScale, records: int) -> We
 
 
 def weigh(feature_map: FeatureMap, scale: NoiseScale, blur: float, classes: int) -> Weighed:
-    """The map of a release, and the noise on an embedding's sums that makes it one of this map.
+    """The map of a release, and the noise on the embedding's sums that corresponds to it.
 
-    If the map leaves open which pairs of columns a release has, the first pairs stand in for those
-    that `with_pairs` chooses later, with cells as if all values were equally frequent. The noise on
-    a row does not depend on either.
+    If the embedding leaves pairs of columns undecided, the first pairs stand in for those that
+    `with_pairs` receives later, with cells as if all values were equally frequent. The noise on a
+    row depends on neither.
 
     Guarantee:
         The squares of the factors times those of the parts' lengths add up to 1, up to roundings of
@@ -128,7 +127,7 @@ def weigh(feature_map: FeatureMap, scale: NoiseScale, blur: float, classes: int)
         feature_map: of the embedding.
         scale: of the noise on the map's features, whatever its parts weigh.
         blur: see `blur_of`.
-        classes: how many there are.
+        classes: number of classes.
 
     Raises:
         BudgetError: a part would need more noise than 64 bits hold.
@@ -144,7 +143,7 @@ def weigh(feature_map: FeatureMap, scale: NoiseScale, blur: float, classes: int)
 def _with_any_pairs(
     feature_map: JointFeatures, scale: NoiseScale, blur: float, classes: int
 ) -> Weighed:
-    """What `weigh` makes of a table whose pairs of columns are still to be chosen."""
+    """`weigh` for a table whose pairs of columns are still to be chosen."""
     marginals = feature_map.marginals
     pairs = lengths_of_pairs(marginals, blur, classes)
     if pairs is None:
@@ -161,11 +160,11 @@ def _with_any_pairs(
 
 
 def _network_or_pixels(feature_map: JointImageFeatures, scale: NoiseScale, blur: float) -> Weighed:
-    """What `weigh` makes of images whose embedding has both parts: a release has one of them."""
+    """`weigh` for images whose embedding has both parts, of which a release holds one."""
     every, border = np.arange(feature_map.dimension), feature_map.main.dimension
     of_main, of_pixels = feature_map.weights_of_parts
     part: FeatureMap
-    # Noise for features that may be opposite, as those of some networks, is more than pixels need.
+    # Features that may be opposite, as those of some networks, need more noise than pixels do.
     if blur > DIM and feature_map.main.nonnegative:
         part, rows, weight = feature_map.pixels, every[border:], of_pixels
     else:
@@ -175,7 +174,7 @@ def _network_or_pixels(feature_map: JointImageFeatures, scale: NoiseScale, blur:
 
 
 def _checked(found: Weighed) -> Weighed:
-    """The same, if 64 bits hold its noise.
+    """Check that 64 bits hold the noise.
 
     Raises:
         BudgetError: they do not.
@@ -198,7 +197,7 @@ def coarse_pairs(
     marginals: MarginalFeatures,
     merging: Mapping[MarginalColumn, MarginalColumn],
 ) -> GroupChoice:
-    """All pairs of columns of numbers, in few cells."""
+    """The coarse pairs: all pairs of columns of numbers, in few cells."""
     folded = pairs.parts == FOLDED
     return GroupChoice(marginals.pairs_of_numbers, pairs.coarse, merging, folded)
 
@@ -210,13 +209,13 @@ def with_pairs(
     coarse: GroupChoice | None = None,
     by_level: float | None = None,
 ) -> Weighed:
-    """What a release is made of if it has some of the pairs that an embedding holds.
+    """What a release is made of, with the given pairs of an embedding.
 
     Args:
         feature_map: of the embedding.
         scale: of the noise on the map's features, whatever its parts weigh.
         fine: the chosen pairs; None for no pairs at all.
-        coarse: the pairs that are measured in few cells; None for none.
+        coarse: the coarse pairs; None for none.
         by_level: length of the part that counts the levels of numbers; None leaves it out.
 
     Raises:
@@ -261,7 +260,7 @@ def with_pairs(
 
 
 def _merged(before: MarginalGroup, after: MarginalGroup) -> NDArray[np.int64]:
-    """Which cell of a group with merged cells each cell of the group is in."""
+    """The cell of the merged group that contains each cell of the original group."""
     sides = zip(before.sides, after.sides, strict=True)
     cells = torch.meshgrid(
         *(merged.merge(torch.arange(side.dimension)) for side, merged in sides), indexing="ij"
