@@ -21,14 +21,15 @@ from .tables.sampling import to_table
 def export_points(opened: OpenedDistilled, folder: Path, *, safe_csv: bool = False) -> None:
     """Write the points of a distilled set.
 
-    As records they are rounded and cut to what a record can be: `images.npz` and `preview.png`, or
-    `table.csv` and `table.parquet`, whose rows keep the constraints of the schema. `points.npz`
-    holds them as they are, for kernel regression.
+    As records they are rounded and clipped: `images.npz` and `preview.png`, or `table.csv` and
+    `table.parquet`, whose rows keep the constraints of the schema. `points.npz` holds the exact
+    points, for kernel regression.
 
     Args:
         opened: the release.
         folder: where; an earlier such folder is replaced.
-        safe_csv: of a table: whether a spreadsheet is to compute nothing in `table.csv`.
+        safe_csv: for a table: whether to keep out of `table.csv` whatever a spreadsheet would
+            compute.
 
     Raises:
         OutputError: the folder cannot be written.

@@ -67,7 +67,7 @@ from ..synthetic import (
 from ..tables.export import SavedTableGenerator
 
 _ENOUGH_IMAGES = 10_000
-"""Classifiers learn hardly anything more from more images than these."""
+"""Beyond this many images, classifiers hardly learn more."""
 _DEFAULTS = TrainingSettings()
 _FOR_TABLES = TableSettings()
 
@@ -231,7 +231,7 @@ def command(
 
 @dataclass(frozen=True)
 class _Wanted:
-    """What is to be written.
+    """What to write.
 
     Attributes:
         output: the folder.
@@ -239,7 +239,7 @@ class _Wanted:
         points: how many points to write in place of records; None for records.
         where: a condition that rows fulfil; empty for none.
         safe_csv: whether texts are kept from being formulas.
-        pictures: whether each image has a file, too.
+        pictures: whether each image also gets a file.
     """
 
     output: Path
@@ -259,7 +259,7 @@ def _train(
     module: Path | None,
     device: str,
 ) -> None:
-    """Train on a release and write what is wanted; points of a distilled set as they are."""
+    """Train on a release and write the results; write a distilled set as it is."""
     schema = opened.release.schema
     is_table = isinstance(schema, TableSchema)
     require_pictures(wanted.pictures, is_table=is_table)
@@ -301,7 +301,7 @@ def _train(
 
 
 def _offer_more(output: Path, images: int) -> None:
-    """Say how there are more images, where classifiers would learn more from more."""
+    """Say how to make more images, if classifiers would learn more from them."""
     if images < _ENOUGH_IMAGES:
         notice(
             f"classifiers learn more from more images than the release's {images:,}: "
@@ -311,7 +311,7 @@ def _offer_more(output: Path, images: int) -> None:
 
 
 def _sample_again(path: Path, wanted: _Wanted, seed: int | None) -> None:
-    """Write records of a generator that was trained earlier, or the points that stand for them."""
+    """Write records of a saved generator, or the points that stand for them."""
     generator = load_generator(path)
     classes = None if isinstance(generator, SavedTableGenerator) else len(generator.classes)
     require_csv(wanted.safe_csv, is_table=classes is None)
@@ -360,7 +360,7 @@ def _repaired(made: Synthetic) -> str:
 
 
 def _look_at(output: Path, classes: int | None) -> str:
-    """Where records can be looked at: a table, or a picture, which shows the first classes."""
+    """Where to look at the records: a table, or a picture of the first classes."""
     if classes is None:
         return f"look at {output / CSV}"
     first = f", of the first {PREVIEW_CLASSES} of {classes:,} classes"

@@ -1,1 +1,1 @@
-"""What training shares, of images and of tables."""
+"""Training code shared by images and tables."""

@@ -1,4 +1,4 @@
-"""How many records of each class there are to be, and where they stand."""
+"""Allocate records to classes, and to places in random order."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from numpy.typing import NDArray
 def places_by_class(
     count: int, class_weights: NDArray[np.float64], batch: int, random: torch.Generator
 ) -> Iterator[tuple[int, NDArray[np.int64]]]:
-    """Where the records of each class are to stand, in random order.
+    """Assign random places to the records of each class.
 
     Args:
         count: how many records.
         class_weights: share of each class, float64 (c,).
-        batch: how many places at a time, at the most.
+        batch: largest number of places at a time.
         random: mixes the classes, before anything is yielded.
 
     Yields:
@@ -31,7 +31,7 @@ def places_by_class(
 
 
 def split_by_shares(count: int, shares: NDArray[np.float64]) -> NDArray[np.int64]:
-    """`count` as whole numbers in proportion to `shares`, by largest remainders."""
+    """Split `count` into integers in proportion to `shares`, by largest remainders."""
     wanted = shares / shares.sum() * count
     whole: NDArray[np.int64] = np.floor(wanted).astype(np.int64)
     largest_remainders = np.argsort(whole - wanted, kind="stable")

@@ -1,4 +1,4 @@
-"""Gradient descent on a distance to a release: the same for images and for tables."""
+"""Gradient descent on a distance to a release, for images and tables alike."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from .settings import TrainingSettings
 G = TypeVar("G", bound=nn.Module)
 G_co = TypeVar("G_co", bound=nn.Module, covariant=True)
 AT_ONCE: Final = 20
-"""Steps over which the reported loss is averaged, at the most; until then a card is not waited for.
+"""Largest number of steps over which the reported loss is averaged, and between waits for a GPU.
 """
 
 
@@ -31,7 +31,7 @@ class LossPoint:
 
 @dataclass(frozen=True)
 class Loss:
-    """What one step found.
+    """The loss of one step.
 
     Attributes:
         minimised: a scalar that gradients flow from.
@@ -44,12 +44,12 @@ class Loss:
 
 @dataclass(frozen=True, eq=False)
 class Training(Generic[G_co]):
-    """A trained generator and how it came about.
+    """A trained generator and the course of its training.
 
     Attributes:
         generator: in evaluation mode, on the CPU.
         losses: the mean reported loss over every few steps.
-        noise_floor: what the release's noise alone adds to it, in expectation.
+        noise_floor: expected contribution of the release's noise to the loss.
     """
 
     generator: G_co
@@ -58,17 +58,17 @@ class Training(Generic[G_co]):
 
 
 def untrained(make: Callable[[], G], seed: int) -> G:
-    """A generator with the random weights of a seed."""
+    """A generator with random weights from a seed."""
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         return make()
 
 
 class _Course:
-    """How a training goes, noted where it is computed: a card is waited for when it is read.
+    """The course of a training, recorded on the device; only reading it waits for a GPU.
 
-    A step after which something is no number does not count, nor does any after it: gradients
-    become 0, so that what is trained stays numbers whatever comes after.
+    If a value of a step is not finite, its gradients and all later ones are set to 0, so that the
+    parameters stay finite.
     """
 
     def __init__(self, device: torch.device) -> None:
@@ -76,7 +76,7 @@ class _Course:
         self._losses: list[Tensor] = []
 
     def note(self, step: int, loss: Loss, parameters: Sequence[Tensor]) -> None:
-        """Note a step whose gradients are known, before they are followed."""
+        """Record a step after its backward pass, before the parameters are updated."""
         slopes = [each.grad for each in parameters if each.grad is not None]
         well = _finite([loss.minimised, loss.reported, *slopes])
         self._diverged = torch.where(well | (self._diverged > 0), self._diverged, step)
@@ -86,7 +86,7 @@ class _Course:
         self._losses.append(loss.reported.detach())
 
     def read(self) -> tuple[int, Tensor]:
-        """The first step that diverged, or 0, and the losses of the steps since the last time."""
+        """The first step that diverged, or 0, and the losses since the last call."""
         losses = torch.stack(self._losses)
         self._losses.clear()
         both = torch.cat([self._diverged.view(1).double(), losses.double()]).cpu()
@@ -101,19 +101,19 @@ def descend(
     *,
     as_near_as_noise: bool = False,
 ) -> Training[G]:
-    """Adam, with the learning rate of the settings.
+    """Train by Adam, with the learning rate of the settings.
 
-    A card is given its steps and waited for where losses are noted, or after `AT_ONCE` steps.
+    A GPU is waited for only when losses are read, at most every `AT_ONCE` steps.
 
     Args:
-        generator: whose parameters are trained, in place.
+        generator: the generator, trained in place.
         loss_at: the loss of a fresh batch at a step, counted from 1.
-        noise_floor: what the release's noise alone adds to the reported loss, in expectation. It
+        noise_floor: gives the expected contribution of the release's noise to the reported loss. It
             may change after multiples of `AT_ONCE` steps.
-        settings: how many steps, and how long.
-        as_near_as_noise: whether to stop where the loss is what noise alone explains, by the
-            discrepancy principle (Morozov 1966, "On the Solution of Functional Equations by
-            the Method of Regularization").
+        settings: number of steps and learning rate.
+        as_near_as_noise: whether to stop once noise alone explains the loss, by the discrepancy
+            principle (Morozov 1966, "On the Solution of Functional Equations by the Method of
+            Regularization").
 
     Raises:
         GeneratorError: the training diverged.
@@ -162,29 +162,29 @@ def descend(
 
 
 def _unread(device: torch.device) -> int:
-    """How many steps to take before it is looked at whether one was near enough.
+    """Number of steps between checks whether training may stop.
 
-    A processor has nothing to wait for, and would have taken the rest of them in vain.
+    A CPU checks every step: it has nothing to wait for, and further steps would be wasted.
     """
     return 1 if device.type == "cpu" else AT_ONCE
 
 
 def _first_at_most(most: float, losses: Tensor) -> int | None:
-    """Which of some losses, counted from 1, is the first that is no larger."""
+    """The number, from 1, of the first loss that is at most `most`; None if there is none."""
     return next((n for n, each in enumerate(losses.tolist(), 1) if each <= most), None)
 
 
 def _finite(values: Iterable[Tensor]) -> Tensor:
-    """Whether all of them are numbers, a bool where they are."""
+    """Whether all values are finite, a bool tensor on their device."""
     return torch.stack([value.isfinite().all() for value in values]).all()
 
 
 def require_finite(values: Iterable[Tensor], otherwise: str) -> None:
-    """Stop where numbers have overflowed. A card is waited for.
+    """Check that values are finite, which waits for a GPU.
 
     Args:
-        values: whatever is computed with next.
-        otherwise: what to say if one of them is infinite or not a number.
+        values: the values that are used next.
+        otherwise: the message if one of them is infinite or NaN.
 
     Raises:
         GeneratorError: one is.
@@ -194,7 +194,7 @@ def require_finite(values: Iterable[Tensor], otherwise: str) -> None:
 
 
 def finite(made: Tensor) -> Tensor:
-    """What a generator has made, if it is numbers; weights from a file can be too large for that.
+    """Check that a generator's output is finite; weights from a file can be too large.
 
     Raises:
         GeneratorError: it is not.

@@ -1,4 +1,4 @@
-"""Layers of the paper's networks, with a state that is float32 throughout."""
+"""Layers of the paper's networks, with a purely float32 state."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _NEW: Final = 0.1
 
 
 class BatchNorm(nn.Module):
-    """Ioffe and Szegedy 2015, arXiv 1502.03167: `nn.BatchNorm1d` but for its counter of batches.
+    """Batch norm (Ioffe and Szegedy 2015, arXiv 1502.03167), without PyTorch's batch counter.
 
     Args:
         width: values in a vector, or channels.
@@ -37,12 +37,12 @@ class BatchNorm(nn.Module):
 
 
 def normalised_layer(inputs: int, outputs: int) -> nn.Sequential:
-    """Linear, batch norm, ReLU."""
+    """A linear layer with batch norm and ReLU."""
     return nn.Sequential(nn.Linear(inputs, outputs), BatchNorm(outputs), nn.ReLU())
 
 
 def conditioned(code: Tensor, classes: Tensor, count: int) -> Tensor:
-    """Latent codes with the one-hot class of their group behind them.
+    """Append the one-hot class of each group to its latent codes.
 
     Args:
         code: (k, b, code).

@@ -1,7 +1,7 @@
-"""A loss that is a sum, on as many cores as there are: each takes some of its terms.
+"""Compute a loss that is a sum with one thread per term.
 
-A step looks at a few hundred records. Where torch divides each of its products among threads, these
-wait for one another rather than work, the more so if others use the machine.
+A step uses only a few hundred records. If torch splits each of its products among threads, these
+mostly wait for one another, especially on a shared machine.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ Term = Callable[[], Tensor]
 
 
 def sum_of(terms: Iterable[Term], parameters: Sequence[Tensor], each: Each) -> Tensor:
-    """The sum of some terms and its slope, both found at once, each term by one thread.
+    """Compute a sum and its gradient together, each term in one thread.
 
     Args:
         terms: each computes a scalar from the parameters.
-        parameters: what it is differentiable with respect to, and with respect to nothing else.
+        parameters: the only tensors that the sum is differentiable with respect to.
         each: of `one_core_each`.
 
     Returns:
@@ -34,11 +34,14 @@ def sum_of(terms: Iterable[Term], parameters: Sequence[Tensor], each: Each) -> T
 
 
 class _Sum(torch.autograd.Function):
-    """Goes backward on the way there, in the thread of each term: torch has one thread for all."""
+    """Computes gradients in the forward pass, each in the thread of its term.
+
+    PyTorch would run the whole backward pass in a single thread.
+    """
 
     @staticmethod
     def forward(ctx: Any, terms: Sequence[Term], each: Each, *parameters: Tensor) -> Tensor:  # noqa: ANN401 - untyped
-        """The sum; the slopes are kept."""
+        """The sum; its gradients are kept."""
 
         def found(term: Term) -> tuple[Tensor, tuple[Tensor, ...]]:
             with torch.enable_grad():
@@ -53,5 +56,5 @@ class _Sum(torch.autograd.Function):
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, slope: Tensor) -> tuple[Tensor | None, ...]:  # noqa: ANN401 - untyped
-        """The kept slopes times that of the sum."""
+        """The kept gradients times that of the sum."""
         return None, None, *(slope * kept for kept in ctx.saved_tensors)

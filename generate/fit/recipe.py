@@ -1,4 +1,4 @@
-"""Choices of generator and objective, and the bundle of them that the paper printed."""
+"""Choices of generator and objective, and recipes, such as the paper's."""
 
 from __future__ import annotations
 
@@ -29,40 +29,40 @@ OBJECTIVES: Final = {
     IMAGES: (WHITENED, PLAIN, PEARL, RUNNING),
     TABLES: (WEIGHTED, PLAIN, PEARL),
 }
-"""What there is for each kind of records; the first one is the default."""
+"""The choices for each kind of records; the first one is the default."""
 COSINE, CONSTANT = "cosine", "constant"
 SCHEDULES: Final = (COSINE, CONSTANT)
-"""What the learning rate does; the first one is taken if nothing is said."""
+"""Schedules of the learning rate; the first one is the default."""
 _OWN_CODE: Final = TEMPLATES, GALLERY, KNOTS
 OF_A_GALLERY: Final = {"steps": 4000, "batch": 100, "learning_rate": 0.1}
-"""Through a large network few images go in a step, and each of many images has to be in some."""
+"""Few images per step fit through a large network, and every image must appear in some steps."""
 _MUCH_NOISE: Final = 0.06
-"""Where the noise on a class's mean feature, squared, is more, a gallery is trained for fewer
-steps: its pixels are many, and would follow it."""
+"""If the squared noise on a class's mean feature exceeds this, a gallery is trained for fewer
+steps: its many pixels would fit the noise."""
 _SHORTER: Final = 0.6
-"""The power of how much more, by which there are fewer."""
+"""The number of steps falls with this power of the squared noise."""
 USUAL_CODE: Final = 10
 _MOST_CODE: Final = 1000
 
 
 @dataclass(frozen=True)
 class ComposedSettings(TrainingSettings):
-    """Choices of stage three that name their parts.
+    """Settings of stage three that name the generator and the objective.
 
     Attributes:
-        generator: of images "template", "cnn", "resnet" or "gallery", of tables "knots" or "mlp".
+        generator: for images "template", "cnn", "resnet" or "gallery", for tables "knots" or "mlp".
         objective: "mmd", the plain loss of the paper's equation 6; "pearl", that of random Fourier
-            features with weights that an opponent learns; of images "whitened" or "running", of
-            tables "weighted": what dpntk minimises if nothing is said.
-        code: length of the latent code, of "cnn", "resnet" and "mlp"; 0 of the others, which have
+            features with adversarially learnt weights; for images "whitened" or "running" and for
+            tables "weighted", dpntk's own.
+        code: length of the latent code of "cnn", "resnet" and "mlp"; 0 for the others, which have
             their own.
-        schedule: "cosine" if the learning rate falls to 0, "constant" if it stays as it is.
-        recipe: name of the bundle that the choices come from; none if empty.
-        presets: names of those that the release's features may have been made by, if the recipe's
+        schedule: "cosine" if the learning rate falls to 0, "constant" if it does not change.
+        recipe: name of the recipe that the choices come from; empty for none.
+        presets: names of the presets that may have made the release's features, if the recipe's
             numbers come from them.
 
     Raises:
-        GeneratorError: there is no such part, or a number makes no sense.
+        GeneratorError: there is no such part, or a number is out of range.
     """
 
     generator: str = TEMPLATES
@@ -112,17 +112,17 @@ class ComposedSettings(TrainingSettings):
 
 @dataclass(frozen=True)
 class Recipe:
-    """A bundle of choices, each of which can be made by itself.
+    """A bundle of choices, each of which can also be made individually.
 
-    How long the code is, and how many steps and records there are, is read off table 5 by the
-    network that the release was made with.
+    The code length and the numbers of steps and records come from the paper's table 5, by the
+    network that made the release.
 
     Attributes:
         name: of the recipe.
-        generator: by the kind of records; images in colour are one.
-        objective: of both.
-        learning_rate: at the start.
-        schedule: what becomes of it.
+        generator: by kind of records, with images in colour as a kind of their own.
+        objective: for all kinds.
+        learning_rate: initial learning rate.
+        schedule: schedule of the learning rate.
     """
 
     name: str
@@ -132,7 +132,7 @@ class Recipe:
     schedule: str
 
     def choices(self, release: Release) -> dict[str, Any]:
-        """What the recipe chooses for a release: fields of `ComposedSettings`.
+        """The recipe's choices for a release: fields of `ComposedSettings`.
 
         Raises:
             GeneratorError: the release was not made by one of the paper's presets.
@@ -140,7 +140,7 @@ class Recipe:
         names = presets_of(release.feature_map, release.schema)
         if not names:
             raise GeneratorError(f"{argument('recipe', self.name)}: {_none_fits(release)}")
-        row = PRESETS[names[0]]  # those that share a network share the rest
+        row = PRESETS[names[0]]  # presets that share a network share the rest
         return {
             "recipe": self.name,
             "presets": names,
@@ -171,16 +171,16 @@ def composed(
     recipe: Recipe | None,
     given: Mapping[str, Any],
 ) -> ComposedSettings | None:
-    """How to train by what was said; None if none of it names a part, and the usual ones will do.
+    """Compose settings from choices; None if no part is named and the defaults apply.
 
     Args:
         release: to train on.
-        usual: how, if nothing is said.
-        recipe: a bundle; None if there is none.
-        given: fields of `ComposedSettings` by themselves; they go before the recipe's.
+        usual: the default settings.
+        recipe: a bundle of choices, or None.
+        given: single fields of `ComposedSettings`; they override the recipe's.
 
     Raises:
-        GeneratorError: what was said does not go together, or not with the release.
+        GeneratorError: the choices do not fit each other, or do not fit the release.
     """
     kind = kind_of(release)
     parts = {"generator", "objective", "code", "schedule"} & given.keys()
@@ -204,7 +204,7 @@ def composed(
 
 
 def gallery_steps(release: Release) -> int:
-    """For how many steps a gallery is trained on a release if nobody says."""
+    """The default number of steps for a gallery."""
     most, square = int(OF_A_GALLERY["steps"]), release.blur**2 * release.feature_map.dimension
     share: float = (_MUCH_NOISE / max(square, _MUCH_NOISE)) ** _SHORTER
     return max(1, round(most * share))
@@ -220,10 +220,10 @@ def _in_colour(release: Release) -> bool:
 
 
 def require_generator(name: str, release: Release) -> None:
-    """Refuse a generator of another kind of records.
+    """Refuse a generator for another kind of records.
 
     Raises:
-        GeneratorError: it is one.
+        GeneratorError: it is for another kind.
     """
     kind = kind_of(release)
     if name not in GENERATORS[kind]:
@@ -233,7 +233,7 @@ def require_generator(name: str, release: Release) -> None:
 
 
 def _none_fits(release: Release) -> str:
-    """Why a release is none of the paper's, and what would be."""
+    """Explain why a release fits none of the paper's presets, and what to do instead."""
     schema = release.schema
     made = f"the release has {release.feature_map.describe(schema)}"
     names = fitting(schema)

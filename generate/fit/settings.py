@@ -11,7 +11,7 @@ from ...common.display.representations import BriefRepr
 from ...common.errors import GeneratorError
 
 MARGINALS_LOSS: Final = 30.0
-"""Weight of the marginals' distance, and of that of pairs, beside that of the other features."""
+"""Weight of the distances of marginals and of pairs, relative to that of the other features."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -21,8 +21,8 @@ class TrainingSettings(BriefRepr):
     Attributes:
         steps: optimisation steps.
         batch: records in a step, the same number of every class.
-        seed: of the generator's weights, latent codes and draws.
-        learning_rate: of Adam at the start; see `rate`.
+        seed: seeds the generator's weights, latent codes and draws.
+        learning_rate: initial learning rate of Adam; see `rate`.
 
     Raises:
         GeneratorError: one of them is not a number, or out of range.
@@ -34,7 +34,7 @@ class TrainingSettings(BriefRepr):
     learning_rate: float = 0.01
 
     def __post_init__(self) -> None:
-        vars(self).update(  # with plain numbers: NumPy's are no JSON
+        vars(self).update(  # plain numbers: NumPy's cannot be written as JSON
             steps=whole(self.steps, "steps", GeneratorError, least=1),
             batch=whole(self.batch, "batch", GeneratorError, least=2),
             seed=whole(self.seed, "seed", GeneratorError, most=MOST_SEED),
@@ -46,7 +46,7 @@ class TrainingSettings(BriefRepr):
         return asdict(self)
 
     def rate(self, step: int) -> float:
-        """The learning rate after some steps, relative to the first: it falls along a cosine."""
+        """The learning rate after some steps, relative to the initial one, along a cosine."""
         return 0.5 * (1 + math.cos(math.pi * step / self.steps))
 
 
@@ -54,11 +54,11 @@ class TrainingSettings(BriefRepr):
 class TableSettings(TrainingSettings):
     """Choices of stage three for tables: those for images, and one more.
 
-    Where a release holds columns beside tangent features, as it does by default, rows are put
-    together from these, and of all choices only the seed counts.
+    If a release holds marginals beside tangent features, as it does by default, rows are arranged
+    without training, and only the seed matters.
 
     Attributes:
-        marginals_loss: weight of the marginals' distance, where the release holds marginals.
+        marginals_loss: weight of the marginals' distance, if the release holds marginals.
     """
 
     learning_rate: float = 0.003

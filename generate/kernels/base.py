@@ -13,7 +13,7 @@ from ...common.registry import Registry
 
 
 class Features(Protocol):
-    """Features of a batch, grouped by class, in whatever form inner products of them are cheap."""
+    """Features of a batch, grouped by class, in a form with cheap inner products."""
 
     def inner(self, matrix: Tensor) -> Tensor:
         """<matrix[c], phi(x)> for each record x of class c; matrix (c, d), the result (c, b)."""
@@ -24,7 +24,7 @@ class Features(Protocol):
         ...
 
     def numbers(self) -> int:
-        """How many numbers are held."""
+        """How many numbers are stored."""
         ...
 
 
@@ -37,17 +37,17 @@ class Kernel(Protocol):
 
 
 KERNELS: Final[Registry[type[FeatureMap], Callable[..., Kernel]]] = Registry(__package__ or "")
-"""What makes the kernel of a map from the map, a device and a dtype, by the map's class. A map that
-a module computes needs the `module`, too."""
+"""Constructors of kernels by the class of the feature map. They take the map, a device and a dtype,
+and the `module` too if one computes the map."""
 
 
 @dataclass(frozen=True, eq=False)
 class FeatureMatrix:
-    """Features that are few enough to be written out.
+    """Features that are small enough to be written out.
 
     Attributes:
         values: (c, b, d).
-        whole: whether all their directions are to be looked at, as they are.
+        whole: whether to keep all coordinates as they are, without choosing principal directions.
     """
 
     values: Tensor

@@ -1,4 +1,4 @@
-"""Features of a batch as outer products, in whose terms means of them are cheap."""
+"""Features of a batch as outer products, which makes their means cheap."""
 
 from __future__ import annotations
 
@@ -16,13 +16,14 @@ from .tangent import Gradients
 
 @dataclass(frozen=True, eq=False)
 class Factors:
-    """Features of a batch, or a part of their coordinates, as outer products.
+    """Features of a batch, or a block of their coordinates, as outer products.
 
     Attributes:
         left: (c, b, l).
         right: (c, b, r); the features are left x right, flattened to l r coordinates.
-        place: where these coordinates lie in the whole feature.
-        whole: whether all directions of the right factor are to be looked at, as they are.
+        place: these coordinates in the whole feature.
+        whole: whether to keep all coordinates of the right factor, without choosing principal
+            directions.
     """
 
     left: Tensor
@@ -32,7 +33,7 @@ class Factors:
 
 
 def factors_of(features: Features) -> Sequence[Factors]:
-    """Features as outer products; those that are no products have a left factor of 1."""
+    """Write features as outer products; those without this structure get a left factor of 1."""
     if isinstance(features, FeatureMatrix):
         return [replace(_plain(features.values, 0), whole=features.whole)]
     if isinstance(features, Beside):

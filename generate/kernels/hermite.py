@@ -19,7 +19,7 @@ class HermiteKernel:
         self,
         feature_map: HermiteFeatures,
         device: torch.device,
-        dtype: torch.dtype = torch.float32,  # that of the records does
+        dtype: torch.dtype = torch.float32,  # ignored: the records' own is used
     ) -> None:
         self._map = feature_map
         pairs = torch.as_tensor(feature_map.pairs, device=device).to(torch.int64)

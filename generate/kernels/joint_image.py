@@ -19,8 +19,8 @@ class Beside:
 
     Attributes:
         first: the gradients, not yet multiplied by `weight`.
-        weight: theirs.
-        second: what comes after them, with its weight.
+        weight: of the gradients.
+        second: the features that follow, with their weight applied.
     """
 
     first: Gradients

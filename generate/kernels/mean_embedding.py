@@ -1,4 +1,4 @@
-"""The mean feature of each class, as far as the release's noise lets it be known."""
+"""The class-conditional mean embeddings in a release, and their noise."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from numpy.typing import NDArray
 from ...release.file.model import Release
 
 LOW_SIGNAL: Final = 0.003
-"""A class has low signal if its mean feature, of length 1 at most, has more noise on each entry.
-At epsilon 1 these are classes of fewer than about 2,000 records."""
+"""A class has low signal if its mean feature, of length at most 1, has more noise than this on each
+entry. At epsilon 1 this holds for classes of fewer than about 2,000 records."""
 
 
 @dataclass(frozen=True, eq=False)
 class MeanEmbedding:
-    """Mean features, class by class.
+    """Class-conditional mean embeddings.
 
     Attributes:
         values: noisy, float32 (d, c).
@@ -29,12 +29,12 @@ class MeanEmbedding:
 
     @property
     def low_signal(self) -> NDArray[np.int64]:
-        """Classes of which the noise leaves too little for a generator to learn, int64 (k,)."""
+        """Classes with too little signal in the noise for a generator to learn, int64 (k,)."""
         return np.flatnonzero(self.noise > LOW_SIGNAL)
 
 
 def released_mean(release: Release) -> MeanEmbedding:
-    """What a release says of each class by itself.
+    """The released mean embedding of each class by itself.
 
     Guarantee:
         Post-processing: reads the release alone. (docs/privacy/proofs.md, statement 10.)
@@ -45,7 +45,7 @@ def released_mean(release: Release) -> MeanEmbedding:
 
 
 def pooled_mean(release: Release) -> MeanEmbedding:
-    """The same, with the mean over all records in place of that of each low-signal class.
+    """The same, with each low-signal class replaced by the mean over all records.
 
     Guarantee:
         Post-processing: reads the release alone. (docs/privacy/proofs.md, statement 10.)

@@ -1,4 +1,4 @@
-"""How far generated records are from a release: squared distance of class-wise mean embeddings."""
+"""The squared distance between generated and released class-conditional mean embeddings."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from .registry import kernel_of
 class MeanEmbeddingDistance:
     """mean over classes c of || mu_c - E phi(x | c) ||^2, estimated without bias.
 
-    mu_c is the mean feature of class c as far as it is known. With a batch of b records of a class,
-    ||mean phi||^2 is larger than ||E phi||^2 by 1/b of what the variance is, which would pull the
-    generator towards sameness; leaving out the pairs of a record with itself removes that (Gretton
-    et al. 2012, "A Kernel Two-Sample Test", lemma 6).
+    mu_c is the noisy mean feature of class c. For a batch of b records of a class, ||mean phi||^2
+    exceeds ||E phi||^2 in expectation by the variance over b, which would pull the generator
+    towards identical records. Leaving out the pairs of a record with itself removes this bias
+    (Gretton et al. 2012, "A Kernel Two-Sample Test", lemma 6).
 
     Args:
         feature_map: phi.
@@ -40,7 +40,7 @@ class MeanEmbeddingDistance:
             records: (c, b, record size), values 0..1, b >= 2 of each class.
 
         Returns:
-            A scalar. Its expectation is the distance of the generator that made the batch.
+            A scalar, whose expectation is the distance of the generator that made the batch.
         """
         return squared_distance(self._kernel.features(records), self.target, self._target_norm)
 
@@ -54,7 +54,7 @@ def squared_distance(features: Features, target: Tensor, norm: Tensor) -> Tensor
         norm: squared norms of the targets, (c,).
 
     Returns:
-        A scalar. A batch may make it negative; its expectation is not.
+        A scalar. It can be negative for a batch; its expectation is not.
     """
     return distance_from(features.inner(target), features.gram(), norm)
 
@@ -63,8 +63,8 @@ def distance_from(towards: Tensor, gram: Tensor, norm: Tensor) -> Tensor:
     """The same from inner products.
 
     Args:
-        towards: of records with their class's target, (c, b).
-        gram: of records of a class with each other, (c, b, b).
+        towards: inner products of records with their class's target, (c, b).
+        gram: inner products of a class's records with each other, (c, b, b).
         norm: squared norms of the targets, (c,).
     """
     size = gram.shape[1]

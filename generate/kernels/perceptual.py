@@ -1,4 +1,4 @@
-"""What a module says of generated records."""
+"""Features of generated records, computed by a module."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ class PerceptualKernel:
     """`PerceptualFeatures` in floating point.
 
     Raises:
-        SchemaError: the module is missing, or another one.
+        SchemaError: the module is missing, or is another one.
     """
 
     def __init__(
         self,
         feature_map: PerceptualFeatures,
         device: torch.device,
-        dtype: torch.dtype = torch.float32,  # the module's own, always
+        dtype: torch.dtype = torch.float32,  # ignored: the module has its own
         module: PublicModule | None = None,
     ) -> None:
         self._map = feature_map
@@ -35,7 +35,7 @@ class PerceptualKernel:
             said = said.relu()
         values = _of_length_one(said)
         if self._map.squares:
-            # A vector that has been shortened has the same squares, up to their length.
+            # Normalisation changes the squares of a vector only by a factor.
             squares = self._map.squares * _of_length_one(values.square())
             values = torch.cat([self._map.main_weight * values, squares], dim=1)
         return FeatureMatrix(values.view(*records.shape[:2], -1))

@@ -14,24 +14,26 @@ from .registry import kernel_of
 class PlainMMD:
     """|| mu_P - mu_Q ||_F^2, mu_Q = (1/n) sum_i phi(x_i) y_i^T of a batch (arXiv 2303.01687).
 
-    There are as many generated records of each class, so that each column of mu_P is multiplied by
-    what makes its class as frequent as all others (Harder et al. 2021, DP-MERF, section 4.2);
-    nothing is, if the classes were declared to be. Pairs of a record with itself are left in, as
-    printed: in expectation that adds the variance of mu_Q. `MeanEmbeddingDistance` leaves them out.
+    Generated batches have equally many records of each class, so each column of mu_P is rescaled as
+    if its class were as frequent as the others (Harder et al. 2021, DP-MERF, section 4.2); classes
+    that were declared equal need no rescaling. Pairs of a record with itself are included, as in
+    the paper, which adds the variance of mu_Q in expectation. `MeanEmbeddingDistance` leaves them
+    out.
 
     Guarantee:
         Post-processing: reads the release alone. (docs/privacy/proofs.md, statement 10.)
 
     Args:
-        release: mu_P with its noise.
+        release: holds mu_P with its noise.
         device: where records are.
-        module: of "perceptual" features: what computes them.
+        module: for "perceptual" features: computes them.
         dtype: of records.
-        scale: what the distance is multiplied by. With c, the number of classes, it is the mean
-            over classes of the distance of each one's own mean feature, as of `WhitenedDistance`.
+        scale: factor on the distance. With c, the number of classes, the distance is the mean over
+            classes of that of each mean feature, as in `WhitenedDistance`.
 
     Attributes:
-        noise_variance: of an entry of each class's own mean feature, float32 (c,).
+        noise_variance: variance of the noise on an entry of each class's mean feature, float32
+            (c,).
         noise_floor: what the release's noise alone adds to the distance, in expectation.
     """
 
@@ -56,7 +58,7 @@ class PlainMMD:
         self.noise_floor = scale * in_all
 
     def look_at(self, records: Tensor) -> None:
-        """Nothing is chosen by generated records: all directions weigh alike."""
+        """Do nothing: all directions have equal weight."""
 
     def __call__(self, records: Tensor) -> Tensor:
         """The distance of a batch.

@@ -1,4 +1,4 @@
-"""Which feature map has which differentiable form."""
+"""Find the differentiable form of a feature map."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ def kernel_of(
     dtype: torch.dtype = torch.float32,
     module: PublicModule | None = None,
 ) -> Kernel:
-    """A feature map as the generator sees it.
+    """Make the differentiable form of a feature map.
 
     Args:
         feature_map: the map.
         device: where records are.
         dtype: of records, where the map leaves a choice.
-        module: what `module_for` gives for the map.
+        module: the result of `module_for` for the map.
 
     Raises:
         SchemaError: the map's module is missing.

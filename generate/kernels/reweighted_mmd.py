@@ -1,4 +1,4 @@
-"""A distance to a release whose frequencies are weighed by an opponent: PEARL."""
+"""A distance to a release with adversarially weighted frequencies: PEARL."""
 
 from __future__ import annotations
 
@@ -16,34 +16,33 @@ from .plain_mmd import PlainMMD
 from .rff import FourierKernel
 
 _EVERY: Final = 5
-"""The opponent takes a step after so many of the generator's."""
+"""Number of generator steps for each step of the adversary."""
 _OPPONENTS_RATE: Final = 1e-4
-"""Learning rate of Adam, on the relative change of each precision."""
+"""The adversary's learning rate for Adam, on the relative change of each precision."""
 
 
 class ReweightedDistance(PlainMMD):
-    """sum_j w_j |Phi_P(t_j) - Phi_Q(t_j)|^2, the weights w making it as large as they can.
+    """sum_j w_j |Phi_P(t_j) - Phi_Q(t_j)|^2, with weights w that maximise it.
 
-    Released are characteristic functions of each class at random frequencies t_j ~ N(0, 1 / l^2),
-    with noise. Weights w_j = p(t_j) / p_0(t_j) make the sum over them one over frequencies from
-    another distribution p, without another release: p is a Gaussian whose precision along each
-    value of a record is learnt, against the generator (Liew, Takahashi, Ueno 2022, "PEARL: Data
+    A release holds noisy characteristic functions of each class at random frequencies t_j ~ N(0, 1
+    / l^2). Importance weights w_j = p(t_j) / p_0(t_j) turn the sum into one over frequencies from
+    another distribution p, without another release. p is a Gaussian whose precision along each
+    value of a record is learnt against the generator (Liew, Takahashi, Ueno 2022, "PEARL: Data
     Synthesis via Private Embeddings and Adversarial Reconstruction Learning", arXiv 2106.04590,
-    section 4). Weights are scaled so that their mean is 1; all of them are at first.
+    section 4). Weights are scaled to mean 1, and all start at 1.
 
     Guarantee:
         Post-processing: reads the release alone. (docs/privacy/proofs.md, statement 10.)
 
     Args:
-        release: of random Fourier features, and nothing beside them.
+        release: of random Fourier features alone.
         device: where records are.
-        module: of no use.
+        module: unused.
         dtype: of records.
-        scale: as of `PlainMMD`.
+        scale: see `PlainMMD`.
 
     Attributes:
-        change: of the precision along each value of a record, relative and subtracted, (record
-            size,).
+        change: relative decrease of the precision along each value of a record, (record size,).
 
     Raises:
         GeneratorError: the release is of other features.
@@ -81,7 +80,7 @@ class ReweightedDistance(PlainMMD):
         return exponents.softmax(dim=0) * len(exponents)
 
     def __call__(self, records: Tensor) -> Tensor:
-        """The distance of a batch by the weights as they are; the opponent may then change them.
+        """The distance of a batch under the current weights, which the adversary may then update.
 
         Args:
             records: (c, b, record size), values 0..1.

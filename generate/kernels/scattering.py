@@ -13,14 +13,14 @@ from ...common.features.ntk.responses import BLOCK, Responses, among_zeros
 from ...common.features.ntk.scattering import GAIN, POOL, Front, Pixels, Scattering
 
 _SMOOTHING = 1e-6
-"""Keeps the root's slope finite where there is nothing to see."""
+"""Keeps the gradient of the square root finite at 0."""
 _AT_ONCE: Final = 20_000
-"""A processor looks at so many windows at a time, all those of 400 images of 28x28 pixels: what
-comes of more is fetched from memory anew at every link of the chain, and asked of the system."""
+"""Number of windows that a CPU processes at a time, those of 400 images of 28x28 pixels: with more,
+intermediate results leave the cache and memory must be allocated."""
 
 
 class SmoothFront:
-    """A front as the generator sees it: without the rounding to whole numbers.
+    """A front in floating point, without rounding to integers.
 
     Args:
         front: the front.
@@ -53,7 +53,7 @@ class SmoothFront:
         return torch.cat([records, local.reshape(*records.shape[:-1], -1)], dim=-1)
 
     def _at_once(self, images: Tensor) -> int:
-        """How many images to look at together: a card has room for all."""
+        """Number of images to process together: a GPU has room for all."""
         few = max(1, _AT_ONCE // self._filters.means**2)
         return few if images.device.type == "cpu" else max(1, len(images))
 
@@ -63,15 +63,15 @@ class SmoothFront:
 
 
 class _Filters(Responses):
-    """Filters, and the way back from what they respond.
+    """Filters, and the gradient of their responses.
 
-    On a processor that is a convolution whose channels are blocks of pixels, which is faster so
-    although most of what is multiplied there is zeros. A card's library would take a rough kind of
-    number for it, or long; there it is a product and sums over windows, as the way there.
+    On a CPU the gradient is a convolution whose channels are blocks of pixels, which is faster
+    although most factors are zeros. A GPU library would use reduced precision for it, or be slow;
+    there it is a product and sums over windows, as in the forward pass.
 
     Args:
         filters: see `Responses`.
-        side: likewise.
+        side: see `Responses`.
     """
 
     def __init__(self, filters: Tensor, side: int) -> None:
@@ -81,10 +81,10 @@ class _Filters(Responses):
         in_blocks = among_zeros(self.taps, 0, 0, window + -window % BLOCK)[:, None]
         blocks = functional.pixel_unshuffle(in_blocks, BLOCK)
         back = blocks.transpose(0, 1).flip(2, 3)
-        self._back = back.contiguous(memory_format=torch.channels_last)  # as slopes are
+        self._back = back.contiguous(memory_format=torch.channels_last)  # as gradients are
 
     def back(self, slopes: Tensor) -> Tensor:
-        """Slopes of the images from those of the responses."""
+        """Gradient with respect to the images, from that of the responses."""
         found = (
             self._by_convolution(slopes) if slopes.device.type == "cpu" else self.transposed(slopes)
         )
@@ -99,10 +99,10 @@ class _Filters(Responses):
 
 
 class _LocalMeans(torch.autograd.Function):
-    """Local means of the modulus of complex responses, times `GAIN` and cut at 1.
+    """Local means of the modulus of complex responses, times `GAIN` and clipped at 1.
 
-    Automatic differentiation would keep what comes of every link of this chain, each as large as
-    the responses, and go over all of it again; on a processor that takes as long as the arithmetic.
+    Automatic differentiation would store every intermediate result, each as large as the responses,
+    and read them all again; on a CPU that takes as long as the arithmetic.
     """
 
     @staticmethod
@@ -121,7 +121,7 @@ class _LocalMeans(torch.autograd.Function):
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, slope: Tensor) -> tuple[Tensor, None]:  # noqa: ANN401 - untyped
-        """Slopes of the images from those of the local means."""
+        """Gradient with respect to the images, from that of the local means."""
         responses, modulus, means = ctx.saved_tensors
         of_mean = slope.flatten(2).mT.reshape(means.shape).mul(GAIN / POOL**2)
         ratio = of_mean.masked_fill_(means > 1.0, 0.0)[:, None] / modulus

@@ -1,4 +1,4 @@
-"""Inner products of tangent features, for generated records, without the features themselves."""
+"""Inner products of generated records' tangent features, without writing them out."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from .scattering import SmoothFront
 
 @dataclass(frozen=True, eq=False)
 class LayerGradient:
-    """Gradients of a layer's weights and biases at a batch, as factors or written out.
+    """Gradients of a layer's weights and biases for a batch, as factors or written out.
 
     Attributes:
         delta: (c, b, outputs) if the gradient of the weights is the outer product delta inputs^T
@@ -55,12 +55,12 @@ class LayerGradient:
 
 @dataclass(frozen=True, eq=False)
 class Gradients:
-    """The network's gradients at a batch, grouped by class.
+    """The network's gradients for a batch, grouped by class.
 
     Attributes:
-        layers: those of the layers with weights, in order.
-        last: (c, b, values): the gradient of an output's weights.
-        outputs: how many outputs have that same gradient.
+        layers: gradients of the layers with weights, in order.
+        last: (c, b, values), the gradient of an output's weights.
+        outputs: number of outputs, which all have this gradient.
         norm: (c, b), norm of the whole gradient.
     """
 
@@ -113,10 +113,10 @@ class Gradients:
 class TangentKernel:
     """`TangentFeatures` in floating point, differentiable with respect to the records.
 
-    phi(x) for the record x of class c is compared with column c of a matrix, and with phi of the
-    other records of class c. Both need only products of the factors of the gradient (of a
-    convolution: the gradient itself, which is short): the cost is that of a few passes through the
-    network, and nothing of size b x d appears.
+    phi(x) for a record x of class c is compared with column c of a matrix, and with phi of the
+    other records of class c. Both need only products of the gradient's factors (for a convolution,
+    of the gradient itself, which is short). So the cost is that of a few passes through the
+    network, and no array of size b x d is formed.
     """
 
     def __init__(
@@ -165,12 +165,12 @@ class SmoothAffine:
         self._bias = torch.as_tensor(layer.bias, device=device, dtype=dtype)
         self._is_convolution = isinstance(layer.kind, Convolution)
         if self._is_convolution:
-            # One dimension is two of which the first is 1.
+            # A one-dimensional kernel becomes two-dimensional, with first dimension 1.
             self._weight = self._weight.view(*layer.weight.shape[:2], -1, layer.weight.shape[-1])
         self._padding = tuple(side // 2 for side in self._weight.shape[2:])
 
     def forward(self, values: Tensor) -> Tensor:
-        """(b, *shape before) to (b, *shape after)."""
+        """Map (b, *shape before) to (b, *shape after)."""
         if not self._is_convolution:
             return torch.nn.functional.linear(values, self._weight, self._bias)
         made = torch.nn.functional.conv2d(
@@ -179,7 +179,7 @@ class SmoothAffine:
         return made.view(len(values), -1, *values.shape[2:])
 
     def backward(self, delta: Tensor) -> Tensor:
-        """(b, *shape after) to (b, *shape before)."""
+        """Map gradients (b, *shape after) to (b, *shape before)."""
         if not self._is_convolution:
             return delta @ self._weight
         made = torch.nn.functional.conv_transpose2d(
@@ -188,7 +188,7 @@ class SmoothAffine:
         return made.view(len(delta), -1, *delta.shape[2:])
 
     def gradient(self, values: Tensor, delta: Tensor) -> tuple[Tensor, Tensor | None]:
-        """Gradients of weights and biases at every record, as in `LayerGradient`."""
+        """Gradients of weights and biases for every record, as in `LayerGradient`."""
         if not self._is_convolution:
             return delta, values
         patches = torch.nn.functional.unfold(

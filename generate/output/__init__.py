@@ -1,1 +1,1 @@
-"""What is written beside the records."""
+"""Files that are written beside the records."""

@@ -1,4 +1,4 @@
-"""The folder of results: it appears whole, and says where what is in it comes from."""
+"""The folder of results, which appears whole and records its provenance."""
 
 from __future__ import annotations
 
@@ -23,17 +23,17 @@ from ...release.file.citation import is_private
 from .generator_file import GENERATOR
 
 _OURS: Final = frozenset({CSV, GENERATOR, IMAGES, PARQUET, PICTURES, POINTS, PREVIEW, PROVENANCE})
-"""All that is ever written into such a folder; with anything else in it, it is not replaced."""
+"""Every file that is written into such a folder; one that holds anything else is not replaced."""
 
 
 @contextlib.contextmanager
 def results(folder: Path, provenance: Mapping[str, Any]) -> Iterator[Path]:
-    """Give a temporary folder that takes the name `folder` when the block ends well.
+    """Give a temporary folder that is renamed to `folder` when the block succeeds.
 
     Args:
         folder: where; an earlier such folder is replaced, if nothing else is in it. Unless the
             provenance says that the release is private, only its owner can read it (0700).
-        provenance: what `provenance.json` is to say, plain JSON.
+        provenance: content of `provenance.json`, plain JSON.
 
     Raises:
         OutputError: the folder cannot be written, or holds something else.
@@ -46,7 +46,7 @@ def results(folder: Path, provenance: Mapping[str, Any]) -> Iterator[Path]:
 
 
 def require_replaceable(folder: Path) -> None:
-    """Refuse before the training what `results` would refuse after it.
+    """Refuse before the training a folder that `results` would refuse after it.
 
     Raises:
         OutputError: the folder cannot be written, or holds something else than earlier results.

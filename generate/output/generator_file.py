@@ -1,4 +1,4 @@
-"""The file of a trained generator: its weights, and a description in plain JSON beside them."""
+"""The file of a trained generator: weights and a description in plain JSON."""
 
 from __future__ import annotations
 
@@ -25,41 +25,41 @@ GENERATOR: Final = "generator.safetensors"
 _DESCRIPTION: Final = "dpntk"
 _LARGEST_FILE: Final = 1 << 34
 _MAP: Final = "map."
-"""How the arrays of a feature map are called among those of a part."""
+"""Prefix of a feature map's arrays among those of a part."""
 
 Description = dict[str, Any]
 Weights = dict[str, Tensor]
 Arrays = dict[str, NDArray[Any]]
-"""What a part of a generator is stored as, by names of its own."""
+"""The arrays of a part of a generator, by names of its own."""
 Network = TypeVar("Network", bound=nn.Module)
 Saved = TypeVar("Saved")
 Spec = TypeVar("Spec")
 
 
 def serialise(description: Description, weights: Mapping[str, Tensor]) -> bytes:
-    """The bytes of a file that `read` understands."""
+    """Make the bytes of a file that `read` understands."""
     content: bytes = save(dict(weights), metadata={_DESCRIPTION: json.dumps(description)})
     return content
 
 
 def named(prefix: str, arrays: Mapping[str, NDArray[Any]]) -> Weights:
-    """The arrays of a part as they stand beside those of others; `taken` takes them out."""
+    """Prefix the names of a part's arrays, so that parts can share a file; `taken` undoes this."""
     return {f"{prefix}.{name}": torch.from_numpy(array.copy()) for name, array in arrays.items()}
 
 
 def taken(prefix: str, weights: Weights) -> Arrays:
-    """Take the arrays of a part out of all that a file holds; nothing if there are none."""
+    """Remove and return the arrays of a part; empty if there are none."""
     whole = [name for name in weights if name.startswith(f"{prefix}.")]
     return {name.removeprefix(f"{prefix}."): weights.pop(name).numpy() for name in whole}
 
 
 def arrays_of_map(feature_map: FeatureMap) -> Arrays:
-    """What a feature map needs beside its `spec`, as arrays of a part; see `map_from`."""
+    """The arrays that a feature map needs beside its `spec`; see `map_from`."""
     return {f"{_MAP}{name}": array for name, array in feature_map.weights().items()}
 
 
 def map_from(spec: Mapping[str, Any], arrays: Arrays) -> FeatureMap:
-    """The feature map that `arrays_of_map` made arrays of; the others are left.
+    """Restore a feature map from the arrays of `arrays_of_map`; other arrays are left.
 
     Raises:
         SchemaError: there is no such feature map.
@@ -74,8 +74,8 @@ def read(path: Path, understand: Callable[[Description, Weights], Saved]) -> Sav
 
     Args:
         path: the file.
-        understand: makes of description and weights what is wanted of them. An entry that is
-            missing or of another type may raise KeyError, TypeError or ValueError.
+        understand: builds the result from description and weights. It may raise KeyError, TypeError
+            or ValueError for an entry that is missing or of another type.
 
     Raises:
         GeneratorError: there is no such file, it is damaged, or `understand` refused it.
@@ -93,14 +93,14 @@ def read(path: Path, understand: Callable[[Description, Weights], Saved]) -> Sav
 
 
 def _metadata(content: bytes) -> dict[str, str]:
-    """What a file that `load` has understood says beside its tensors."""
+    """The metadata of a file that `load` has accepted."""
     length = int.from_bytes(content[:8], "little")
     header: dict[str, dict[str, str]] = parse_json(content[8 : 8 + length])
     return header["__metadata__"]
 
 
 def spec_from(kind: type[Spec], document: Mapping[str, Any]) -> Spec:
-    """A dataclass of whole numbers, whose range it checks itself, from its fields.
+    """Build a dataclass of integers, which checks their range itself, from its fields.
 
     Raises:
         GeneratorError: it has other fields, or one is out of range.
@@ -115,17 +115,17 @@ def spec_from(kind: type[Spec], document: Mapping[str, Any]) -> Spec:
 
 
 def class_shares(stored: object, classes: int) -> NDArray[np.float64]:
-    """The share of each class, as a description has it.
+    """Read the class shares in a description.
 
     Args:
-        stored: a list of numbers, if the file is what it should be.
-        classes: how many there are.
+        stored: a list of numbers, in a valid file.
+        classes: number of classes.
 
     Returns:
         float64 (classes,), positive, of sum 1.
 
     Raises:
-        GeneratorError: they are no such shares.
+        GeneratorError: they are not such shares.
     """
     shares = np.array(stored, dtype=np.float64)
     fitting = shares.shape == (classes,) and bool((shares > 0).all())
@@ -135,14 +135,14 @@ def class_shares(stored: object, classes: int) -> NDArray[np.float64]:
 
 
 def restored(make: Callable[[], Network], weights: Weights) -> Network:
-    """A generator with weights from a file, in evaluation mode.
+    """Load weights from a file into a generator, in evaluation mode.
 
     Args:
-        make: the generator with any weights, for which no memory is taken.
+        make: makes the generator with arbitrary weights, on the meta device without memory.
         weights: the parameters by name.
 
     Raises:
-        GeneratorError: its parameters are others, or no numbers to compute with.
+        GeneratorError: the parameters do not match, or are not finite float32 numbers.
     """
     for weight in weights.values():
         if weight.dtype != torch.float32 or not weight.isfinite().all():

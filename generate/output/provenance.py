@@ -1,4 +1,4 @@
-"""Where generated records come from: what goes into their provenance and their generator."""
+"""The origin of generated records, for their provenance and their generator."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ from ..fit.descent import Training
 from ..fit.settings import TrainingSettings
 
 _LARGE: Final = 0.3
-"""About as large as correlations usually are."""
+"""About the size of typical correlations."""
 _NAMED: Final = 10
-"""Classes of low signal are named one by one up to here; `dpntk inspect` names them all."""
+"""At most this many indistinct classes are named; `dpntk inspect` names all."""
 
 
 class Spec(Protocol):
-    """All that is needed beside its weights to rebuild a generator."""
+    """Everything needed to rebuild a generator, except its weights."""
 
     def to_json(self) -> dict[str, Any]:
         """A plain mapping."""
@@ -39,12 +39,12 @@ def origin_of(
     training: Training[Any] | None = None,
     spec: Spec | None = None,
 ) -> dict[str, Any]:
-    """Where generated records come from, as plain JSON: the release, and the training.
+    """The origin of generated records, as plain JSON: the release and the training.
 
     Args:
         opened: the release.
         settings: how a generator is trained.
-        training: what came of it; None if nothing had to be trained.
+        training: its outcome; None if nothing was trained.
         spec: of the generator, if there is one.
     """
     trained: dict[str, Any] = {"settings": settings.to_json()}
@@ -63,10 +63,10 @@ def origin_of(
 
 
 def first_seed(origin: Mapping[str, Any]) -> object:
-    """The seed of the training and of the records that were drawn right after it.
+    """The seed of the training and of the records drawn right after it; None if unknown.
 
     Args:
-        origin: as of `origin_of`, maybe from a file; None if it does not say.
+        origin: from `origin_of`, possibly read from a file.
     """
     training = origin.get("training")
     settings = training.get("settings") if isinstance(training, dict) else None
@@ -74,7 +74,7 @@ def first_seed(origin: Mapping[str, Any]) -> object:
 
 
 def warn_of_noise(release: Release) -> None:
-    """Say what of a release can hardly be told from noise: classes, and how columns go together."""
+    """Warn of classes and of dependence between columns that are hardly more than noise."""
     if release.indistinct:
         names = some_of(release.indistinct, _NAMED)
         warning(
@@ -90,12 +90,12 @@ def warn_of_noise(release: Release) -> None:
 
 
 def _noise_on_correlations(release: Release) -> float:
-    """About how far noise moves the correlations that a release holds, of all classes together."""
+    """Approximate noise on the correlations in a release, over all classes together."""
     parts, classes = parts_of(release.feature_map), len(release.schema.classes)
     if parts.moments is None or not release.guarantee.private:
         return 0.0
     noise = release.noise_per_coordinate * math.sqrt(classes)
-    # Each product is there twice.
+    # Each product appears twice.
     found = parts.moments.noise_on_correlations(noise / parts.moment_weight / math.sqrt(2))
     if parts.marginals is None:
         return found
@@ -103,11 +103,11 @@ def _noise_on_correlations(release: Release) -> float:
 
 
 def warn_unless_private(origin: Mapping[str, Any], folder: Path) -> None:
-    """Say it if records that are to be written to a folder come from a release without noise.
+    """Warn if records to be written to a folder come from a release without noise.
 
     Args:
-        origin: as of `origin_of`.
-        folder: that will hold them.
+        origin: from `origin_of`.
+        folder: the folder.
     """
     if not is_private(origin):
         warning(f"{folder} will be {NOT_PRIVATE}; only you can read it (0700)")

@@ -1,4 +1,4 @@
-"""Synthetic records that have been written, read back into memory."""
+"""Read written synthetic records back into memory."""
 
 from __future__ import annotations
 
@@ -23,17 +23,17 @@ _LARGEST_FILE: Final = 1 << 36
 
 @contextlib.contextmanager
 def _archive(folder: Path) -> Iterator[Mapping[str, NDArray[Any]]]:
-    """The arrays of a folder that holds images."""
+    """Open the arrays of a folder of images."""
     content = door.read(folder / IMAGES, _LARGEST_FILE, refusal=GeneratorError)
     with np.load(io.BytesIO(content), allow_pickle=False) as archive:
         yield archive
 
 
 def read_images(folder: Path) -> tuple[NDArray[Any], NDArray[Any]]:
-    """Images, uint8 (n, side, side), and labels, int64 (n,), of a folder that holds them.
+    """Read images, uint8 (n, side, side[, 3]), and labels, int64 (n,), from a folder.
 
     Raises:
-        GeneratorError: they are not there any more.
+        GeneratorError: they no longer exist.
     """
     with _archive(folder) as archive:
         return archive["x"], archive["y"]
@@ -43,17 +43,17 @@ def read_named_images(folder: Path) -> tuple[NDArray[Any], NDArray[Any], tuple[s
     """The same, and the name of each class.
 
     Raises:
-        GeneratorError: they are not there any more.
+        GeneratorError: they no longer exist.
     """
     with _archive(folder) as archive:
         return archive["x"], archive["y"], tuple(archive["classes"].tolist())
 
 
 def read_rows(folder: Path) -> pa.Table:
-    """The table of a folder that holds one.
+    """Read the table in a folder.
 
     Raises:
-        GeneratorError: it is not there any more.
+        GeneratorError: it no longer exists.
     """
     import pyarrow
     from pyarrow import parquet
