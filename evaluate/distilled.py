@@ -1,4 +1,4 @@
-"""The points of a distilled set, and how well one learns from them by their own kernel."""
+"""The points of a distilled set, and regression from them with their own kernel."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ from ..release.file.distilled import LARGEST_BIAS, LARGEST_RIDGE
 
 _CHUNK: Final = 1000
 _FARTHEST: Final = 1e3
-"""Values of points are near those of records, 0..1."""
+"""Largest absolute value of a point: values are near those of records, 0..1."""
 _MOST_POINTS: Final = 5_000
-"""Most points of all classes together: the regression solves a system of as many equations."""
+"""Most points over all classes: the regression solves a system of that many equations."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -32,10 +32,10 @@ class SupportSet(RedactedRepr):
     """The points of a distilled set with the regression that they were made for.
 
     Attributes:
-        regression: fitted to them.
-        centre: of the records' values.
-        levels: that values are divided by.
-        count: how many points there are.
+        regression: fitted to the points.
+        centre: subtracted from the records' values.
+        levels: divisor of the records' values.
+        count: number of points.
     """
 
     regression: KernelRidge
@@ -44,7 +44,7 @@ class SupportSet(RedactedRepr):
     count: int
 
     def outputs(self, records: NDArray[np.uint8]) -> NDArray[np.float64]:
-        """Larger where a class is likelier, float64 (n, classes), of records uint8 (n, D)."""
+        """Class scores float64 (n, classes) of records uint8 (n, D), larger if likelier."""
         found = [
             self.regression.predict((part.double() - self.centre) / self.levels)
             for part in torch.from_numpy(records).split(_CHUNK)
@@ -59,12 +59,12 @@ def read_points(
 
     Args:
         folder: that `dpntk generate` wrote.
-        provenance: what it says of its records.
-        classes: how many there are.
+        provenance: the folder's provenance.
+        classes: number of classes.
         record_size: number of values in one record.
 
     Raises:
-        DataError: they are missing or damaged, or more than a regression is fitted to.
+        DataError: they are missing or damaged, or too many for a regression.
     """
     file = folder / POINTS
     x, y = ArrayFile.open_member(file, "x"), ArrayFile.open_member(file, "y")

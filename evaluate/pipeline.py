@@ -1,4 +1,4 @@
-"""From synthetic records of any kind, and real ones, to figures."""
+"""From synthetic and real records of any kind to figures."""
 
 from __future__ import annotations
 
@@ -61,8 +61,8 @@ def evaluate(
     """Train classifiers on synthetic records and test them on real ones.
 
     Tables are also compared with the test records column by column. For distilled sets, kernel
-    regression with their own kernel is measured, too. Tables may be in memory: DataFrames of pandas
-    or Polars, or Arrow tables; synthetic ones then need `tables.schema`.
+    regression with their own kernel is measured, too. Tables may be in memory, as DataFrames of
+    pandas or Polars or as Arrow tables; synthetic ones then need `tables.schema`.
 
     Example::
 
@@ -70,28 +70,28 @@ def evaluate(
         print(evaluation)
 
     Args:
-        synthetic: the folder that `dpntk generate` wrote, or a file of such records. Several tables
+        synthetic: a folder that `dpntk generate` wrote, or a file of such records. Several tables
             of one kind give means and standard deviations.
         test: real records that were not embedded; their test part, if they have one.
         baseline: real records to train on, for comparison; their train part, if they have one.
         tables: for tables: the schema, and what is measured.
-        release: the release that the records claim to come from; what they say about it is checked.
-        acceptance: whose releases to open; those of trusted signers if not given.
+        release: the release that the records claim to come from; their claims are checked.
+        acceptance: whose releases to open; by default those of trusted signers.
         seed: seed of the classifiers.
         metric_module: for images: a TorchScript archive, as for `PerceptualOptions`. Frechet
             distance to the test records, precision and recall are measured in its features, and a
-            linear classifier learns from them. Without a module, images without labels are compared
-            in pixels.
-        test_labels: for images in a folder: the CSV file that holds the labels of `test`.
-        baseline_labels: the CSV file that holds those of `baseline`.
-        label_columns: names of the columns of files and labels in both; found if None.
+            linear classifier is trained on them. Without a module, images without labels are
+            compared in pixels.
+        test_labels: for images in a folder: the CSV file with the labels of `test`.
+        baseline_labels: the CSV file with the labels of `baseline`.
+        label_columns: names of the columns of files and labels in both; detected if None.
 
     Returns:
-        The figures. They are computed from real records, without noise.
+        The figures, computed from real records without noise.
 
     Raises:
         DataError: records cannot be read, or nothing can be learnt from them.
-        SchemaError: records do not fit one another, or options do not fit them.
+        SchemaError: records do not match each other, or options do not apply to them.
         ModuleError: the module cannot be used.
         ReleaseError: the release cannot be accepted.
     """
@@ -114,7 +114,7 @@ def evaluate(
             raise SchemaError(f"{folders[0]}: of images, for which there are no table options")
         if len(folders) > 1:
             raise DataError("several folders are for tables: evaluate images one by one")
-        assert isinstance(folders[0], Path)  # or they would be tables
+        assert isinstance(folders[0], Path)  # otherwise they would be tables
         labels = LabelFiles.of(test_labels, baseline_labels, label_columns)
         return _of_images(folders[0], held_out, real, source, acceptance, seed, module, labels)
     if any(given is not None for given in (test_labels, baseline_labels, label_columns)):
@@ -133,7 +133,7 @@ def _each(
 
 
 def are_tables(folders: Sequence[Path | Frame], tables: TableOptions | None) -> bool:
-    """Whether synthetic records are tables: they look like it, or there is a schema for them."""
+    """Whether synthetic records are tables: they look like it, or a schema is given."""
     return (tables is not None and tables.schema is not None) or is_table(folders[0])
 
 
@@ -167,11 +167,11 @@ def _of_tables(
     if options.members is not None:
         members = path_or_frame("members", options.members)
         attackers = Attackers.with_rows(read_real_table(members, "train", known), held_out, seed)
-    # Of the real rows where there are any: what their one-way marginals alone are worth.
+    # Made from the real rows if there are any: shows what one-way marginals alone are worth.
     name, (*_, last) = list(training_sets.items())[-1]
     training_sets[f"{INDEPENDENT} {name}"] = [independent_columns(last, seed)]
-    # Quick, and first: damaged points are found out before anything is trained for long.
-    own_label = options.target is None  # that points are made for
+    # This is quick and comes first: damaged points are found before any long training.
+    own_label = options.target is None  # distilled points are made for it
     by_kernel = regression_rows(folders, tables, held_out, task, seed) if own_label else []
     rows = evaluate_tables(training_sets, held_out, task, seed, attackers)
     rows[kinds:kinds] = by_kernel
@@ -185,7 +185,7 @@ def _synthetic_tables(
     release: Path | None,
     acceptance: Acceptance,
 ) -> list[Table]:
-    """Tables under one schema, in which the target is the label if it can be."""
+    """Read tables under one schema, in which the target is the label if possible."""
     schema = options.schema
     either = (TableSchema, str, PathLike, NoneType)
     require_kind("schema", schema, either, A_SCHEMA, refusal=SchemaError)
@@ -240,7 +240,7 @@ def _name(records: Path | Frame) -> str:
 def _with_known_origin(
     path: Path | Frame, records: AnyRecords, release: Path | None, acceptance: Acceptance
 ) -> AnyRecords:
-    """Synthetic records; if a release is given, with its own figures in their provenance."""
+    """Put the release's own figures into the provenance of records, if a release is given."""
     if release is not None:
         known = confirmed(release, acceptance, records.provenance, records.class_names)
         records = replace(records, provenance=known)

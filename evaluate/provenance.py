@@ -1,4 +1,4 @@
-"""What synthetic records say of where they come from (`provenance.json`)."""
+"""The origin that synthetic records claim (`provenance.json`)."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ _LARGEST_FILE: Final = 1 << 26
 
 
 def read_provenance(folder: Path) -> dict[str, Any]:
-    """What a folder says of where its records come from; nothing if it says nothing.
+    """Read the provenance of a folder's records; empty if it has none.
 
     Raises:
-        DataError: what is there is not what `dpntk generate` writes.
+        DataError: it is not what `dpntk generate` writes.
     """
     file = folder / PROVENANCE
     if not os.path.lexists(file):
@@ -42,12 +42,12 @@ def read_provenance(folder: Path) -> dict[str, Any]:
 
 
 def is_distilled(provenance: Mapping[str, Any]) -> bool:
-    """Whether records say that they are points for kernel regression."""
+    """Whether records claim to be points for kernel regression."""
     return "kernel" in provenance
 
 
 def described(provenance: Mapping[str, Any]) -> str:
-    """Synthetic records in words, as they head a row of a table."""
+    """Describe synthetic records, as the heading of a row of a table."""
     private = is_private(provenance)
     if private is None:
         return "synthetic"
@@ -60,22 +60,22 @@ def described(provenance: Mapping[str, Any]) -> str:
 def confirmed(
     path: Path, acceptance: Acceptance, provenance: Mapping[str, Any], classes: tuple[str, ...]
 ) -> dict[str, Any]:
-    """What records say of where they come from, once a release has confirmed it.
+    """The provenance of records, confirmed by the release that it names.
 
-    Nobody signs `provenance.json`, so whatever it says of the release is compared with the release
-    or replaced by it. That the records came out of it, nothing can show.
+    `provenance.json` is not signed, so whatever it says about the release is compared with the
+    release or replaced by it. That the records were made from the release cannot be verified.
 
     Args:
         path: of the release.
         acceptance: whose releases to open.
-        provenance: what the records say.
+        provenance: of the records.
         classes: the names of their classes.
 
     Returns:
         The same, with the release's own figures.
 
     Raises:
-        DataError: they say that they come from elsewhere, or something that is not true of it.
+        DataError: the records name another release, or say something untrue about this one.
         ReleaseError: the release cannot be accepted.
     """
     opened = open_any(path, acceptance)
@@ -87,10 +87,10 @@ def confirmed(
 def confirmed_by(
     opened: AnyOpened, provenance: Mapping[str, Any], classes: tuple[str, ...]
 ) -> dict[str, Any]:
-    """Like `confirmed`, with a release that is open already.
+    """Like `confirmed`, with a release that is already open.
 
     Raises:
-        DataError: the records say that they come from elsewhere, or something that is not true.
+        DataError: the records name another release, or say something untrue about this one.
     """
     cited = provenance.get("release")
     if not isinstance(cited, dict) or cited.get("digest") != opened.digest:

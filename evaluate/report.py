@@ -1,4 +1,4 @@
-"""What an evaluation is, of images and of tables: a table for people and JSON for programs."""
+"""The result of an evaluation of images or tables: a table for people, JSON for programs."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from ..common.errors import OutputError
 from ..common.storage.atomic import SENSITIVE_MODE, write_atomically
 
 REPORT_BEGINS: Final = b'{\n  "measure": '
-"""Beginning of `evaluation.json`, of images and of tables alike."""
+"""Beginning of `evaluation.json`, for images and tables alike."""
 REAL: Final = "real"
-"""What the figures are called that are about real records."""
+"""Name of the figures of real records."""
 
 
 class Evaluation(ABC):
@@ -28,7 +28,7 @@ class Evaluation(ABC):
     @property
     @abstractmethod
     def figures(self) -> Mapping[str, Mapping[str, float]]:
-        """The figures of every training set by their names, training sets by what they are."""
+        """The figures by their names, for each training set by its description."""
 
     @abstractmethod
     def table(self) -> TextTable:
@@ -36,13 +36,13 @@ class Evaluation(ABC):
 
     @abstractmethod
     def to_json(self) -> dict[str, Any]:
-        """All that is known, for programs: what `evaluation.json` holds."""
+        """Everything that is known, for programs: the content of `evaluation.json`."""
 
     def __str__(self) -> str:
         return as_text(self.table())
 
     def save(self, path: Location) -> None:
-        """Write `evaluation.json`, exact figures of real records: for its owner alone (0600).
+        """Write `evaluation.json`, exact figures of real records: for their owner alone (0600).
 
         Args:
             path: where; an earlier file is replaced.

@@ -1,4 +1,4 @@
-"""How much a stranger's file may unpack to."""
+"""A limit on what a stranger's file may unpack to."""
 
 from __future__ import annotations
 
@@ -8,20 +8,20 @@ from typing import Final
 from ..common.errors import DataError
 
 _ALWAYS: Final = 1 << 28
-"""Bytes: 65,536 grey images of the largest size."""
+"""Bytes that are always allowed: 65,536 grey images of the largest size."""
 _TO_ONE: Final = 256
-"""Bytes for one of the file; synthetic records are hardly compressed to a tenth of that."""
+"""Largest compression ratio; that of synthetic records is hardly a tenth of it."""
 
 
 def require_plausible(path: Path, size: int) -> None:
-    """Refuse before memory is taken for it what no honest file of such a size unpacks to.
+    """Refuse an implausibly large file before memory is allocated for it.
 
     Args:
         path: a file of synthetic records.
-        size: what it says that it unpacks to, in bytes.
+        size: the size that it claims to unpack to, in bytes.
 
     Raises:
-        DataError: it is a small file that says it holds a great deal.
+        DataError: a small file claims to hold a great deal.
     """
     packed = path.stat().st_size
     if size > max(_ALWAYS, _TO_ONE * packed):

@@ -1,4 +1,4 @@
-"""Options that commands of this room share."""
+"""Options that the commands of this package share."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""All that there is to see of synthetic records, as one HTML file."""
+"""Everything there is to see of synthetic records, in one HTML file."""

@@ -17,13 +17,13 @@ _MEANINGS: Final = ("measure", "distances", "attacks", "classifiers")
 
 @dataclass(frozen=True)
 class Figures:
-    """Utility and privacy in figures.
+    """Figures of utility and privacy.
 
     Attributes:
-        trained_on: what each column of figures is about.
-        rows: name of a figure, its values (empty where there is none), and what it is.
-        notes: what a reader of the figures has to know.
-        test_records: how many real ones they are measured on.
+        trained_on: heading of each column of figures.
+        rows: name of a figure, its values (empty where there is none), and its meaning.
+        notes: what a reader of the figures needs to know.
+        test_records: number of real records that they are measured on.
     """
 
     trained_on: list[str]
@@ -37,7 +37,7 @@ def read_figures(path: Path, digest: str) -> Figures:
 
     Args:
         path: of `evaluation.json`.
-        digest: of the release whose synthetic records it has to be about.
+        digest: of the release that its synthetic records must come from.
 
     Raises:
         DataError: it cannot be read, or is about another release.
@@ -50,15 +50,15 @@ def read_figures(path: Path, digest: str) -> Figures:
 
 
 def figures_of(document: Any, digest: str, where: object) -> Figures:  # noqa: ANN401 - checked here
-    """Understand what `dpntk evaluate` says.
+    """Parse what `dpntk evaluate` wrote.
 
     Args:
-        document: as `evaluation.json` holds it.
-        digest: of the release whose synthetic records it has to be about.
-        where: it comes from, for the message.
+        document: the content of `evaluation.json`.
+        digest: of the release that its synthetic records must come from.
+        where: source of the document, for the message.
 
     Raises:
-        DataError: it is no such document, or about another release.
+        DataError: it is not such a document, or is about another release.
     """
     try:
         cited = document["synthetic"]

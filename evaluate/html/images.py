@@ -1,4 +1,4 @@
-"""What a report shows of images: a few of each class, and the real ones that are nearest."""
+"""The images in a report: a few of each class, with their nearest real ones."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from ..images.records import LabelledImages
 _MOST_CLASSES: Final = 20
 _A_CLASS: Final = 10
 _LARGEST: Final = 48
-"""Pixels: larger ones are made smaller, so that the file stays small."""
+"""Largest side in pixels: larger images are shrunk, so that the file stays small."""
 _APART: Final = 2
 """Pixels between two images."""
 _BETWEEN: Final = "grey"
@@ -30,11 +30,11 @@ class Strip:
 
     Attributes:
         name: of the class.
-        count: how many synthetic images of it there are.
-        shown: how many of them are in the row.
-        synthetic: these.
-        nearest: below each the real image, of whatever class, that is nearest in its pixels; None
-            if there are no real images.
+        count: number of its synthetic images.
+        shown: number of images in the row.
+        synthetic: the row of images.
+        nearest: a row of the nearest real image to each in pixels, of any class; None if there are
+            no real images.
     """
 
     name: str
@@ -65,7 +65,7 @@ def view_images(synthetic: LabelledImages, real: LabelledImages | None) -> list[
 
 
 def _png(records: NDArray[np.uint8], channels: int) -> str:
-    """Images beside one another.
+    """Put images side by side.
 
     Args:
         records: uint8 (n, channels * side * side).

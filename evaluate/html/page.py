@@ -1,4 +1,4 @@
-"""The page that a report is."""
+"""Render the page of a report."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ _LONGEST_NAME: Final = 60
 
 
 def rendered(**what: Any) -> bytes:  # noqa: ANN401 - whatever the template shows
-    """The report, in UTF-8.
+    """Render the report, in UTF-8.
 
     Args:
-        **what: is known, by the names that `templates/report.html` has for it.
+        **what: values by their names in `templates/report.html`.
     """
     return _pages().get_template("report.html").render(what).encode()
 
@@ -32,7 +32,7 @@ def _pages() -> Environment:
 
 
 def _short(name: str) -> str:
-    """A name that has room in a table."""
+    """Shorten a name to fit into a table."""
     return name if len(name) <= _LONGEST_NAME else f"{name[:_LONGEST_NAME]}…"
 
 
@@ -41,7 +41,7 @@ def _percent(share: float) -> str:
 
 
 def _figure(value: object, name: str) -> str:
-    """Six digits of a figure of the promise, of a loss never below what it is."""
+    """Format a figure of the promise with six digits; epsilon and delta are never rounded down."""
     if isinstance(value, float):
         is_loss = "epsilon" in name or "delta" in name
         return promised(value) if is_loss else f"{value:.6g}"

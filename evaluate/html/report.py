@@ -36,31 +36,30 @@ def write_report(
     test_labels: Location | None = None,
     label_columns: tuple[str, str] | None = None,
 ) -> None:
-    """Write all that there is to see of synthetic records into one HTML file.
+    """Write everything there is to see of synthetic records into one HTML file.
 
     Guarantee:
-        A public report is computed from the release and from synthetic records that say that they
-        come from it, and from nothing else: nothing else may be given. So it is post-processing of
-        the release. Any other report is for the owner alone (0600).
+        A public report is computed from the release and from synthetic records that claim to come
+        from it, and from nothing else: nothing else may be given. So it is post-processing of the
+        release. Any other report is for the owner alone (0600).
 
     Args:
         release: the path of the release.
         synthetic: the folder that `dpntk generate` wrote.
         output: where to write; an earlier report there is replaced.
-        test: real records to compare with; their test part, where they have one. A table may be in
+        test: real records to compare with; their test part, if they have one. A table may be in
             memory.
-        evaluation: what `evaluate` found of the synthetic records, or the `evaluation.json` that
-            says it.
+        evaluation: the result of `evaluate` for the synthetic records, or its `evaluation.json`.
         public: whether anybody may see the report.
-        acceptance: whose releases to open; those of trusted signers if not given.
-        test_labels: for images in a folder: the CSV file that holds the labels of `test`.
-        label_columns: the names of its columns of files and labels; found if None.
+        acceptance: whose releases to open; by default those of trusted signers.
+        test_labels: for images in a folder: the CSV file with the labels of `test`.
+        label_columns: the names of its columns of files and labels; detected if None.
 
     Raises:
-        DataError: records or figures cannot be read, do not say that they come from the release,
-            or are real where the report is to be public.
-        SchemaError: records do not fit one another.
-        ReleaseError: the release cannot be accepted, or is not private where the report is to be
+        DataError: records or figures cannot be read, do not claim to come from the release, or
+            involve real records although the report is to be public.
+        SchemaError: records do not match each other.
+        ReleaseError: the release cannot be accepted, or is not private although the report is to be
             public.
         OutputError: the report cannot be written.
     """
@@ -116,14 +115,14 @@ def _report(
 
 @dataclass(frozen=True)
 class _Seen:
-    """What there is to see of records.
+    """The view of records in a report.
 
     Attributes:
-        records: how many synthetic ones there are.
-        real_records: how many real ones they are compared with.
+        records: number of synthetic records.
+        real_records: number of real records to compare with.
         points: whether the synthetic ones are points for kernel regression.
-        tables: of tables.
-        strips: of images.
+        tables: the view of tables.
+        strips: the view of images.
     """
 
     records: int

@@ -1,4 +1,4 @@
-"""What a report shows of tables. The first one is synthetic; the others are compared with it."""
+"""The tables in a report: the first one is synthetic, and others are compared with it."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Bars:
 
     Attributes:
         name: of the column.
-        rows: value, or range of values, to its share of each table's rows.
+        rows: a value, or range of values, and its share of each table's rows.
         distance: total variation distance of the first two tables; None if there is one.
     """
 
@@ -44,7 +44,7 @@ class Bars:
 
 @dataclass(frozen=True)
 class PairStrength:
-    """How strongly two columns go together in each table."""
+    """The strength of dependence between two columns in each table."""
 
     names: tuple[str, str]
     values: list[float]
@@ -52,15 +52,15 @@ class PairStrength:
 
 @dataclass(frozen=True)
 class TableView:
-    """What there is to see of tables.
+    """The view of tables in a report.
 
     Attributes:
-        columns: how many there are.
-        bars: of the first columns.
+        columns: number of columns.
+        bars: distributions of the first columns.
         in_grid: names of the columns in the grids.
-        grids: for each table how strongly these go together, row by row, below the diagonal; None
-            where nobody has looked.
-        pairs: those that differ most; of one table alone those that go together most.
+        grids: for each table the strengths of dependence between these, row by row, below the
+            diagonal; None where not computed.
+        pairs: the pairs that differ most; for a single table, the strongest ones.
     """
 
     columns: int
@@ -117,8 +117,8 @@ def _ranges(column: Column) -> tuple[NDArray[np.float64], list[str]]:
     """Ranges of a numeric column, of equal width on its scale.
 
     Returns:
-        Where each begins, float64 (k,), and its name. Those of integers end with a number that is
-        in them; where there are few integers, each is a range.
+        The beginning of each, float64 (k,), and its name. Ranges of integers include their end; if
+        there are few integers, each is a range.
     """
     assert column.lower is not None
     assert column.upper is not None
@@ -140,7 +140,7 @@ def _ranges(column: Column) -> tuple[NDArray[np.float64], list[str]]:
 
 
 def _in_ranges(values: NDArray[np.float64], starts: NDArray[np.float64]) -> NDArray[np.int64]:
-    """In which range each value is, the ranges' number for a missing one."""
+    """The index of each value's range; the number of ranges for a missing value."""
     found = np.clip(np.searchsorted(starts, values, side="right") - 1, 0, len(starts) - 1)
     return np.where(np.isnan(values), len(starts), found)
 
@@ -150,7 +150,7 @@ def _texts(values: NDArray[np.float64]) -> list[str]:
 
 
 def _times(column: Column, values: NDArray[np.float64]) -> list[str]:
-    """Dates, without the time of the day where they are far apart, or durations as they come."""
+    """Format dates, without the time of day if they are far apart, or durations."""
     steps = [int(value) for value in values.tolist()]
     if not column.kind.temporal:
         return column.duration_format.write(np.array(steps) * column.seconds)

@@ -65,7 +65,7 @@ def convolutional_network(train: LabelledImages, test: LabelledImages, seed: int
 
 
 class _Block(nn.Module):
-    """Two 3x3 convolutions beside which what came in goes on."""
+    """Two 3x3 convolutions with a shortcut around them."""
 
     def __init__(self, before: int, channels: int) -> None:
         super().__init__()
@@ -122,7 +122,7 @@ def linear_on_features(
 
     Args:
         train: features (n, d) and labels to train on.
-        test: to test on.
+        test: features and labels to test on.
         seed: of the solver.
     """
     linear = LogisticRegression(max_iter=200, random_state=seed)
@@ -134,7 +134,7 @@ def linear_on_features(
 
 
 def in_words(classifiers: Mapping[str, Callable[..., float]]) -> dict[str, str]:
-    """What classifiers are: the first line of what they say of themselves."""
+    """Descriptions of classifiers: the first lines of their docstrings."""
     plain = {name: getattr(score, "func", score) for name, score in classifiers.items()}
     return {name: (score.__doc__ or "").partition("\n")[0] for name, score in plain.items()}
 
@@ -149,15 +149,15 @@ def score_network(
     batch: int,
     learning_rate: float,
 ) -> float:
-    """Train a network by Adam on the cross entropy of random batches; its accuracy.
+    """Train a network by Adam on the cross entropy of random batches; return its accuracy.
 
     Args:
-        make: the network with random weights, from images float32 (b, channels, side, side) to (b,
-            classes).
+        make: makes the network with random weights, from images float32 (b, channels, side, side)
+            to (b, classes).
         train: records to train on.
         test: records to test on.
         seed: of weights and batches.
-        steps: how many.
+        steps: number of steps.
         batch: records in a step, drawn with replacement.
         learning_rate: of Adam.
     """
@@ -183,7 +183,7 @@ def _fit(
     model: LogisticRegression | MLPClassifier, train: LabelledImages, test: LabelledImages
 ) -> float:
     with warnings.catch_warnings():
-        # The number of steps is part of the protocol, so stopping there is no surprise.
+        # The number of steps is part of the protocol, so stopping there needs no warning.
         warnings.simplefilter("ignore", ConvergenceWarning)
         model.fit(train.images(), train.labels)
     return _accuracy(model.predict(test.images()), test.labels)

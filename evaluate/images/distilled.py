@@ -1,4 +1,4 @@
-"""Classifiers that are for distilled sets of images only."""
+"""Classifiers that apply only to distilled sets of images."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _FILTERS: Final = 128
 
 
 def classifiers_of(folder: Path, synthetic: LabelledImages) -> dict[str, Classifier]:
-    """Classifiers that are for distilled sets only; none if it is no such set.
+    """Classifiers that apply only to distilled sets; none for other records.
 
     Args:
         folder: that `dpntk generate` wrote.
@@ -59,7 +59,7 @@ def convnet(train: LabelledImages, test: LabelledImages, seed: int) -> float:
                 nn.AvgPool2d(2),
             ]
             side, channels = side // 2, _FILTERS
-            if side < 4:  # instance normalisation needs more than one place
+            if side < 4:  # instance normalisation needs more than one pixel
                 break
         return nn.Sequential(
             *blocks,

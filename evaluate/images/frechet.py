@@ -1,9 +1,9 @@
-"""How far images are from real ones: the Frechet distance between Gaussians fitted to features.
+"""The Frechet distance between Gaussians fitted to features of synthetic and real images.
 
 || m - m' ||^2 + tr(C + C' - 2 (C C')^(1/2)) of means m and covariances C (Heusel et al. 2017, "GANs
-Trained by a Two Time-Scale Update Rule Converge to a Local Nash Equilibrium"). The features are
-what a module says of an image, or the image itself, made small. Fewer images are farther away, for
-their covariances are less sure: distances of equally many can be compared.
+Trained by a Two Time-Scale Update Rule Converge to a Local Nash Equilibrium"). The features are the
+output of a module, or the downsampled image itself. Fewer images have a larger distance, because
+their covariances are less certain, so only distances of equally many images are comparable.
 """
 
 from __future__ import annotations
@@ -26,19 +26,19 @@ from .records import LabelledImages
 _BATCH: Final = 100
 _MOST_FEATURES: Final = 4096
 _SMALL: Final = 16
-"""Side that images are averaged down to where no module looks at them."""
+"""Side that images are averaged down to if there is no module."""
 
 Features = Callable[[Tensor], Tensor]
-"""Takes images float32 (b, channels * side * side), 0..1, to features (b, d)."""
+"""Maps images float32 (b, channels * side * side), 0..1, to features (b, d)."""
 
 
 @dataclass(frozen=True)
 class FeatureMetric:
-    """What the distance is measured in.
+    """The features that the distance is measured in.
 
     Attributes:
         name: in words.
-        features: of images.
+        features: computes the features of images.
         module: SHA-256 of the module's file; None if there is none.
     """
 
@@ -50,7 +50,7 @@ class FeatureMetric:
         """The features of images, float64 (n, d).
 
         Raises:
-            DataError: there are too few images, or it says something that is not finite.
+            DataError: there are too few images, or a feature is not finite.
         """
         if len(images) < 2:
             raise DataError("a distance is measured between two images or more on either side")
@@ -66,14 +66,14 @@ class FeatureMetric:
 
     @classmethod
     def of_module(cls, path: Path, shape: tuple[int, int, int]) -> FeatureMetric:
-        """What a module says.
+        """The features of a module.
 
         Args:
             path: a TorchScript archive, as `--features perceptual` takes it.
             shape: of an image: (channels, side, side).
 
         Raises:
-            ModuleError: it cannot be used, or says too much.
+            ModuleError: it cannot be used, or has too many features.
         """
         module = load_module(path, shape)
         size = module.feature_map.dimension
@@ -99,7 +99,7 @@ class FeatureMetric:
         return cls("pixels", small)
 
     def to_json(self) -> dict[str, str]:
-        """What it is, as plain JSON."""
+        """A description, as plain JSON."""
         return {"features": self.name} | ({} if self.module is None else {"module": self.module})
 
 
@@ -121,7 +121,7 @@ class Gaussian(RedactedRepr):
         return cls(features.mean(axis=0), np.atleast_2d(np.cov(features, rowvar=False)))
 
     def distance(self, other: Gaussian) -> float:
-        """The squared Frechet distance, as it is commonly given."""
+        """The squared Frechet distance, as commonly reported."""
         values, vectors = np.linalg.eigh(self.covariance)
         root = (vectors * np.sqrt(values.clip(min=0))) @ vectors.T
         # (C C')^(1/2) has the eigenvalues of (C^(1/2) C' C^(1/2))^(1/2), which is symmetric.

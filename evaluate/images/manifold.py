@@ -1,10 +1,10 @@
-"""Which share of images looks like those of another set: precision and recall.
+"""Precision and recall: the share of images that resemble those of another set.
 
-Around each image of a set lies a ball that reaches to the k-th nearest other one; together they are
-where images of its kind are taken to lie. Precision is the share of synthetic images within the
-balls of real ones, recall the share of real images within those of synthetic ones (Kynkaanniemi et
-al. 2019, "Improved Precision and Recall Metric for Assessing Generative Models", with its k = 3).
-Both depend on how many images there are, so equally many are compared.
+Around each image of a set is a ball that reaches to its k-th nearest neighbour in the set; the
+union of the balls estimates the manifold of such images. Precision is the share of synthetic images
+within the balls of real ones, recall the share of real images within those of synthetic ones
+(Kynkaanniemi et al. 2019, "Improved Precision and Recall Metric for Assessing Generative Models",
+with its k = 3). Both depend on the number of images, so equally many are compared.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from ...common.display.representations import RedactedRepr
 
 _NEIGHBOURS: Final = 3
 MOST_COMPARED: Final = 5000
-"""Images of either set: the work grows with the square."""
+"""Most images of either set: the work grows with the square."""
 _MEGABYTES: Final = 64
 
 
@@ -40,12 +40,12 @@ class Manifold(RedactedRepr):
     @classmethod
     def of(cls, features: NDArray[np.float64]) -> Manifold:
         """The balls around features (n, d), n at least 2."""
-        place = min(_NEIGHBOURS, len(features) - 1)  # the nearest of all is the image itself
+        place = min(_NEIGHBOURS, len(features) - 1)  # the nearest one is the image itself
         nearest = [np.partition(part, place)[:, place] for part in _distances(features, features)]
         return cls(features, np.concatenate(nearest))
 
     def share_within(self, features: NDArray[np.float64]) -> float:
-        """Which share of some features (m, d) lies in one of the balls."""
+        """The share of features (m, d) that lie in one of the balls."""
         within = [(part <= self.radii).any(axis=1) for part in _distances(features, self.points)]
         return float(np.concatenate(within).mean())
 
@@ -53,5 +53,5 @@ class Manifold(RedactedRepr):
 def _distances(
     ones: NDArray[np.float64], others: NDArray[np.float64]
 ) -> Iterator[NDArray[np.float64]]:
-    """From each of `ones` to all `others`, some rows at a time."""
+    """Distances from each of `ones` to all `others`, some rows at a time."""
     yield from pairwise_distances_chunked(ones, others, working_memory=_MEGABYTES)

@@ -33,8 +33,8 @@ class LabelledImages(RedactedRepr):
         labels: int64 (n,), indices into `class_names`.
         class_names: the name of every class.
         provenance: where synthetic records come from; empty for real ones.
-        channels: 1 of grey images, 3 of images in colour.
-        preparation: what was done to the real images that synthetic ones are like.
+        channels: 1 for grey images, 3 for colour.
+        preparation: how the real images were prepared, which synthetic ones resemble.
     """
 
     pixels: NDArray[np.uint8]
@@ -64,7 +64,7 @@ class LabelledImages(RedactedRepr):
 
     @property
     def records(self) -> NDArray[np.uint8]:
-        """What a feature map saw of them, uint8 (n, channels * side * side)."""
+        """The images as a feature map sees them, uint8 (n, channels * side * side)."""
         return self.preparation.turned_back(self.pixels)
 
     def images(self, places: NDArray[np.int64] | None = None) -> NDArray[np.float32]:
@@ -78,9 +78,9 @@ class LabelFiles:
     """Labels of real images in CSV files.
 
     Attributes:
-        test: the file of test records; None if these hold their labels themselves.
-        baseline: that of records to train on.
-        columns: of files and labels, in both; found if None.
+        test: the file for the test records; None if these hold their labels themselves.
+        baseline: the file for the records to train on; None likewise.
+        columns: names of the columns of files and labels in both; detected if None.
     """
 
     test: Path | None
@@ -97,8 +97,8 @@ class LabelFiles:
         """Collect the arguments of `evaluate` or `write_report`.
 
         Raises:
-            DataError: one is no path.
-            SchemaError: columns are named, and no file.
+            DataError: one is not a path.
+            SchemaError: columns are named, but no file.
         """
         files = {"test_labels": test, "baseline_labels": baseline}
         if columns is not None and test is baseline is None:
@@ -116,8 +116,8 @@ def read_synthetic(path: Path) -> LabelledImages:
     """Read what `dpntk generate` wrote, or any .npz with x and y.
 
     Raises:
-        DataError: there is nothing of the kind, or only one class of several in it.
-        SchemaError: it is not what a data set of images looks like.
+        DataError: there are no such records, or they are all of one of several classes.
+        SchemaError: they are not a data set of images.
     """
     if not path.exists():
         raise DataError(f"{path}: there is no such folder; 'dpntk generate' makes one")
@@ -151,18 +151,18 @@ def read_real(
 ) -> LabelledImages:
     """Read real records in the form and classes of synthetic ones.
 
-    Beside synthetic records without labels, those of real ones do not count.
+    If the synthetic records have no labels, those of real records are ignored.
 
     Args:
-        path: where they are.
+        path: of the real records.
         split: which part of them to read.
-        like: the synthetic ones.
-        labels: the CSV file of their labels, if they do not hold these themselves.
-        label_columns: its columns of files and labels; found if None.
+        like: the synthetic records.
+        labels: the CSV file with their labels, if they do not hold these themselves.
+        label_columns: its columns of files and labels; detected if None.
 
     Raises:
         DataError: they cannot be read.
-        SchemaError: they do not fit.
+        SchemaError: they do not match the synthetic ones.
     """
     preparation = like.preparation
     known = SourceOptions(

@@ -15,15 +15,15 @@ from .utility import FRECHET, Accuracies
 
 @dataclass(frozen=True, eq=False)
 class ImageEvaluation(Evaluation):
-    """Accuracies of classifiers that were trained on synthetic images, and how far these are.
+    """Accuracies of classifiers trained on synthetic images, and distances of these to real ones.
 
     Attributes:
-        rows: the accuracies, training set by training set.
-        test_records: how many real ones they are measured on.
+        rows: the accuracies for each training set.
+        test_records: number of real records that they are measured on.
         seed: of the classifiers.
-        classifiers: what they are, in words.
+        classifiers: descriptions of the classifiers.
         provenance: where the synthetic images come from.
-        metric: what distances are measured in; None if none were.
+        metric: the features of the distances; None if none were measured.
     """
 
     rows: tuple[Accuracies, ...]
@@ -35,20 +35,20 @@ class ImageEvaluation(Evaluation):
 
     @property
     def figures(self) -> Mapping[str, Mapping[str, float]]:
-        """Accuracies by classifier, and distances, by what they are of."""
+        """Accuracies by classifier, and distances by name, for each training set."""
         return {row.trained_on: {**row.accuracy, **row.distances} for row in self.rows}
 
     def table(self) -> TextTable:
-        """Accuracies and distances, one row a training set."""
+        """Accuracies and distances, one row for each training set."""
         shown = list(self.rows[0].accuracy)
-        # Whether they were held out is not known here: no file says which records were embedded.
+        # Whether they were held out is unknown: no file records which ones were embedded.
         real = f"{self.test_records:,} real records"
         caption = "" if self.metric is None else f"{FRECHET} to these: of {self.metric.name}"
         what = f"accuracy on {real}" if shown else f"distance to {real}"
         table = TextTable(what, caption=caption)
         table.add_column(
             "trained on" if shown else "images"
-        )  # wrapped where the others leave too little room
+        )  # wrapped if the others leave too little room
         table.add_column("records", right=True, min_width=len("records"))
         for classifier in shown:
             longest = max(map(len, classifier.split()))

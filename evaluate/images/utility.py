@@ -1,4 +1,4 @@
-"""How useful synthetic records are: train on them, test on real ones; and how far from these."""
+"""The utility of synthetic images: train on them, test on real ones, and measure distances."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from .records import LabelledImages
 
 FRECHET: Final = "Frechet distance"
 LINEAR: Final = "linear on features"
-"""The classifier that is there if there is a metric module."""
+"""The classifier that is added if there is a metric module."""
 
 
 @dataclass(frozen=True)
@@ -26,11 +26,10 @@ class Accuracies:
 
     Attributes:
         trained_on: what the classifiers were trained on.
-        records: how many of them.
-        accuracy: classifier to its accuracy on the held-out real records; none if all records are
+        records: number of these records.
+        accuracy: accuracy of each classifier on the held-out real records; empty if all records are
             of one class.
-        distances: from these records to the real ones, by what they are; none if they were not
-            asked for.
+        distances: distances of these records from the real ones, by name; empty if not requested.
     """
 
     trained_on: str
@@ -49,11 +48,11 @@ def measure(
     """Train every classifier on every training set and test it on the same real records.
 
     Args:
-        training_sets: description to records.
+        training_sets: records by their description.
         test: held-out real records.
         seed: of the classifiers.
-        for_the_first: classifiers that have a meaning for the first training set only.
-        metric: what distances are measured in; none are if None.
+        for_the_first: classifiers that apply only to the first training set.
+        metric: the features of the distances; None to measure none.
     """
     rows = []
     further = dict(for_the_first or {})
@@ -85,7 +84,7 @@ def measure(
 def _distances(
     synthetic: NDArray[np.float64], real: NDArray[np.float64], seed: int
 ) -> dict[str, float]:
-    """How far images are from real ones, by features of both, (n, d) and (m, d)."""
+    """Distances of images from real ones, by features of both, (n, d) and (m, d)."""
     many, random = min(len(synthetic), len(real), MOST_COMPARED), np.random.default_rng(seed)
     made, held_out = (
         Manifold.of(features[random.choice(len(features), many, replace=False)])

@@ -1,1 +1,1 @@
-"""Attacks on the mechanism, and what they prove."""
+"""Attacks on the mechanism and on synthetic records, and what they prove."""

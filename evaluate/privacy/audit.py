@@ -1,11 +1,11 @@
-"""An audit: what an observer who knows all but one record can tell from the real mechanism.
+"""An audit: what an observer who knows all but one record can infer from the real mechanism.
 
 The mechanism runs many times on two neighbouring data sets, and the best possible observer guesses
-which one it was. How often he is right bounds epsilon from below. This is the one part of the room
-that reaches into the sensitive stage: it has to feed the mechanism. It writes nothing, and enters
-nothing into a ledger. What it reports depends on noise that is thrown away; and under add-remove on
-a noisy number of records, which no ledger counts: what parts a release has follows from that. So
-the report is for the owner of the records.
+which one it was. The accuracy of the guesses bounds epsilon from below. This is the only part of
+the package that reaches into the sensitive stage, because it has to feed the mechanism. It writes
+nothing, and enters nothing into a ledger. Its report depends on noise that is thrown away; and
+under add-remove also on a noisy number of records, which determines the parts of a release and
+which no ledger counts. So the report is for the owner of the records.
 """
 
 from __future__ import annotations
@@ -38,14 +38,14 @@ from .lower_bounds import Scores, epsilon_clopper_pearson, epsilon_from_gdp
 DEFAULT_RUNS: Final = 10_000
 DEFAULT_CONFIDENCE: Final = 0.999
 _NOISE_RUNS: Final = 200
-"""Runs on a single number for each run on a pair of data sets."""
+"""Number of runs on a single number for each run on a pair of data sets."""
 _FALSE_ALARM: Final = 1e-6
-"""Probability with which each of the two tests of the noise refuses the right noise."""
+"""Probability that each of the two tests of the noise rejects correct noise."""
 _DRAWS_AT_ONCE: Final = 1 << 21
 _CANARY_PIXELS: Final = 3
 _CANARY_SHARE: Final = 64
-"""A canary has few lit pixels, and those are faint (up to a 64th of the levels), so that it changes
-few coordinates and many runs are possible."""
+"""A canary has few lit pixels, with at most a 64th of the levels, so that it changes few
+coordinates and many runs are possible."""
 
 SCOPE: Final = (
     "An audit can refute a guarantee, never prove one: the proofs are in docs/privacy/proofs.md. "
@@ -62,7 +62,7 @@ class Finding:
 
     Attributes:
         method: how it was found.
-        runs: of the mechanism on each of the two data sets.
+        runs: number of runs on each of the two data sets.
         epsilon: the bound.
     """
 
@@ -73,14 +73,14 @@ class Finding:
 
 @dataclass(frozen=True)
 class NoiseTest:
-    """The noise of one full release, looked at from inside.
+    """The noise of one full release, tested from inside.
 
     Attributes:
-        coordinates: how many there are.
+        coordinates: number of coordinates.
         second_moment: mean square of the noise over sigma^2.
-        allowed: interval in which the second moment of the right noise lies.
+        allowed: interval of the second moment of correct noise.
         correlation: the largest correlation between the noise of two classes, in absolute value.
-        largest_correlation: what independent noise does not exceed.
+        largest_correlation: bound that independent noise does not exceed.
     """
 
     coordinates: int
@@ -98,16 +98,16 @@ class NoiseTest:
 
 @dataclass(frozen=True)
 class Audit:
-    """What was claimed and what was found.
+    """The claim and the findings.
 
     Attributes:
         claimed: epsilon of the guarantee.
-        delta: at which all epsilons are taken.
-        confidence: with which each lower bound holds.
+        delta: the delta of all epsilons.
+        confidence: confidence of each lower bound.
         pair: the two data sets, in words.
-        distance: of the pair, as a share of the sensitivity that the noise was made for.
+        distance: of the pair, relative to the sensitivity that the noise is calibrated to.
         findings: lower bounds.
-        noise: the noise seen from inside.
+        noise: the test of the noise from inside.
     """
 
     claimed: float
@@ -120,7 +120,7 @@ class Audit:
 
     @property
     def contradictions(self) -> list[str]:
-        """What refutes the guarantee, in words; empty if nothing does."""
+        """Findings that refute the guarantee, in words; empty if there are none."""
         found = [
             f"{finding.method}: epsilon is at least {finding.epsilon:.4g}"
             for finding in self.findings
@@ -135,12 +135,12 @@ class Audit:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class _Pair(RedactedRepr):
-    """Two neighbouring data sets, where they differ. SENSITIVE.
+    """Two neighbouring data sets, in the coordinates where they differ. SENSITIVE.
 
     Attributes:
-        name: what they are, in words.
-        rows: of the sums, in which the two differ, int64 (r,).
-        first: int64 (r, k), the sums of the first in the coordinates that differ.
+        name: of the pair, in words.
+        rows: rows of the sums in which the two differ, int64 (r,).
+        first: int64 (r, k), the sums of the first data set in these coordinates.
         first_counts: int64 (k,), its class counts.
         second: int64 (r, k), likewise.
         second_counts: int64 (k,).
@@ -154,14 +154,14 @@ class _Pair(RedactedRepr):
     second_counts: NDArray[np.int64]
 
     def direction(self, scale: NoiseScale) -> NDArray[np.float64]:
-        """The change from the first to the second, over the noise, float64 (r k + k,)."""
+        """The change from the first to the second in units of the noise, float64 (r k + k,)."""
         sigmas = scale.of_rows(self.rows).sigmas(len(self.rows))
         sums = (self.second - self.first) / sigmas[:, None]
         counts = (self.second_counts - self.first_counts) * (scale.count_weight / scale.sigma)
         return np.concatenate([sums.ravel(), counts])
 
     def distance(self, scale: NoiseScale) -> float:
-        """Distance between the two, the standard deviation of the noise being 1."""
+        """Distance between the two, in standard deviations of the noise."""
         return float(np.linalg.norm(self.direction(scale)))
 
 
@@ -178,26 +178,26 @@ def audit(
 ) -> Audit:
     """Audit the mechanism as it would release an embedding.
 
-    The observer projects what comes out on the difference of the two data sets, which is the best
-    that anybody can do (Neyman and Pearson's test for normal noise). Only the coordinates in which
-    the two differ are drawn: the others get the same noise on the same sums in both.
+    The observer projects the output on the difference of the two data sets, which is optimal
+    (Neyman and Pearson's test for normal noise). Only the coordinates in which the two differ are
+    drawn: the others get the same noise on the same sums in both.
 
     Args:
         path: the embedding, for its feature map, grid and sums.
         epsilon: of the guarantee to be audited.
-        delta: of the guarantee; what a release would have if None.
+        delta: of the guarantee; that of a release if None.
         adjacency: of the guarantee.
-        runs: of the mechanism on each of the two data sets.
+        runs: number of runs on each of the two data sets.
         canaries: 0 for a pair that is far apart by construction, in an otherwise empty data set;
-            else how many random pairs of canaries to put into the embedding's own sums, of which
-            the pair that is farthest apart is used.
+            otherwise the number of random pairs of canaries to put into the embedding's own sums,
+            of which the farthest pair is used.
         confidence: of each lower bound.
-        module: of "perceptual" features: the file that they were made with.
+        module: for "perceptual" features: the file that they were made with.
 
     Raises:
-        EmbeddingError: there is no whole embedding.
+        EmbeddingError: there is no complete embedding.
         ModuleError: the module is missing, is another one, or failed.
-        BudgetError: the parameters make no sense for this embedding.
+        BudgetError: the parameters do not suit this embedding.
     """
     embedding = load_embedding(path)
     parameters = PrivacyParameters(epsilon, delta, adjacency)
@@ -295,9 +295,9 @@ def _pair(
     *,
     alone: bool,
 ) -> _Pair:
-    """Two data sets that differ in one record, each (image, label), or none: what is released.
+    """The released sums of two data sets that differ in one record (image, label), or None.
 
-    Where rows are protected together, it is there as often as rows of one unit count.
+    If rows are protected together, the record occurs as often as a unit may have rows.
     """
     rows_of_one = rows_per_unit(embedding.schema.privacy_unit)
     sums, counts = [], []
@@ -347,7 +347,7 @@ def _scores(pair: _Pair, scale: NoiseScale, runs: int, advance: Advance) -> tupl
         scores = np.empty(runs)
         for start in range(0, runs, at_once):
             size = min(at_once, runs - start)
-            # Every coordinate has noise of its own, so runs side by side are runs apart.
+            # Every coordinate has independent noise, so stacked runs are independent runs.
             of_each = scale.of_rows(np.tile(pair.rows, size))
             noisy = add_noise(np.tile(sums, (size, 1)), np.tile(counts, size), of_each)
             change = (noisy.sums.reshape(size, *sums.shape) - pair.first) / sigmas

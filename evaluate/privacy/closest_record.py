@@ -9,11 +9,12 @@ from sklearn.neighbors import NearestNeighbors
 Points = NDArray[np.float64]
 
 _DIGITS = 6
-"""What is nearer than this is the same: the distances of equal points are not exactly 0."""
+"""Distances are rounded to this many digits: those of equal points are not computed as exactly
+0."""
 
 
 def distances_to_closest(points: Points, records: Points) -> NDArray[np.float64]:
-    """Euclidean distance of every point to the record that is closest to it, float64 (n,).
+    """Euclidean distance of every point to its closest record, float64 (n,).
 
     Args:
         points: float64 (n, d).
@@ -27,8 +28,8 @@ def distances_to_closest(points: Points, records: Points) -> NDArray[np.float64]
 def share_nearer(points: Points, records: Points, others: Points) -> float:
     """Share of points that are nearer to a record than to any of as many others; ties count half.
 
-    Where points know nothing of single records, and records and others are draws of the same
-    population, it is about one half.
+    It is about one half if points carry no information about single records, and records and others
+    come from the same population.
 
     Args:
         points: float64 (n, d).

@@ -1,9 +1,9 @@
 """Lower bounds on epsilon from an observer's scores.
 
-An observer gives every output of a mechanism a score: the larger, the likelier that it came from
-the second of two neighbouring data sets. (epsilon, delta) differential privacy bounds how well any
-score can tell the two apart; so scores that tell them apart well prove that epsilon is large, with
-a confidence that depends on nothing but the number of runs.
+An observer gives every output of a mechanism a score, which is larger if the output more likely
+came from the second of two neighbouring data sets. (epsilon, delta) differential privacy bounds how
+well any score can tell the two apart; so scores that tell them apart well prove that epsilon is
+large, with a confidence that depends on nothing but the number of runs.
 """
 
 from __future__ import annotations
@@ -58,12 +58,12 @@ def _at_threshold(
 
 
 def epsilon_from_gdp(first: Scores, second: Scores, delta: float, confidence: float) -> float:
-    """Lower bound that takes the scores for normal, with the same unknown variance.
+    """Lower bound that assumes normal scores with a common unknown variance.
 
     Two normal distributions whose means are mu standard deviations apart have the trade-off curve
     of a Gaussian mechanism with noise multiplier 1/mu (Dong, Roth and Su 2022, "Gaussian
     Differential Privacy", section 2.2), and so exactly its epsilon. The two-sample t statistic has
-    a noncentral t distribution; mu is the largest noncentrality that is refuted.
+    a noncentral t distribution; the bound uses the largest mu that is rejected.
 
     Args:
         first: float64 (n,), of runs on the first data set.
@@ -86,4 +86,4 @@ def epsilon_from_gdp(first: Scores, second: Scores, delta: float, confidence: fl
         return 0.0
     lowest = optimize.brentq(excess, 0.0, statistic)
     found = epsilon_for(1 / (lowest * unit), delta)
-    return found if found > SMALLEST_EPSILON else 0.0  # which it is rounded up to
+    return found if found > SMALLEST_EPSILON else 0.0  # results are rounded up to it

@@ -1,12 +1,12 @@
 """Membership inference: telling which records synthetic ones were made from.
 
-The attacker knows the synthetic records and some others of the same population. Where synthetic
-ones are much denser around a record than the population is, that record is suspected (the density
-ratio of van Breugel, Sun, Qian and van der Schaar 2023, "Membership inference attacks against
-synthetic data through overfitting detection"). Both densities are those of the nearest neighbour,
-so nothing is trained and no shadow models are needed.
+The attacker knows the synthetic records and some others of the same population. A record is
+suspected if synthetic records are much denser around it than the population is (the density ratio
+of van Breugel, Sun, Qian and van der Schaar 2023, "Membership inference attacks against synthetic
+data through overfitting detection"). Both densities are nearest-neighbour estimates, so nothing is
+trained and no shadow models are needed.
 
-What such an attack finds is a lower bound on what leaks, and finding nothing proves nothing.
+The success of such an attack is a lower bound on the leakage; finding nothing proves nothing.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _SAME: Final = 1e-6
 
 @dataclass(frozen=True)
 class Area:
-    """Area under the receiver operating characteristic of an attack: 1/2 for guessing, 1 for all.
+    """Area under an attack's receiver operating characteristic: 1/2 for guessing, 1 if perfect.
 
     Attributes:
         value: the area.
@@ -46,21 +46,21 @@ def attack(synthetic: Points, members: Points, outsiders: Points, population: Po
 
     Args:
         synthetic: float64 (n, d).
-        members: float64 (m, d), of the records that they were made from.
-        outsiders: float64 (k, d), of the same population, that they were not made from.
-        population: float64 (l, d), others that the attacker knows.
+        members: float64 (m, d), records that they were made from.
+        outsiders: float64 (k, d), records of the same population that they were not made from.
+        population: float64 (l, d), other records that the attacker knows.
     """
     return area(*(_suspicion(some, synthetic, population) for some in (members, outsiders)))
 
 
 def _suspicion(records: Points, synthetic: Points, population: Points) -> NDArray[np.float64]:
-    """How much nearer the synthetic records are than others, float64 (n,)."""
+    """Log ratio of distances to the population and to the synthetic records, float64 (n,)."""
     near, usual = (distances_to_closest(records, some) for some in (synthetic, population))
     return np.log((usual + _SAME) / (near + _SAME))
 
 
 def area(members: NDArray[np.float64], outsiders: NDArray[np.float64]) -> Area:
-    """The area with its interval, by the variances of DeLong, DeLong and Clarke-Pearson (1988).
+    """The area with its confidence interval (DeLong, DeLong and Clarke-Pearson 1988).
 
     Args:
         members: float64 (m,), scores of records that were used; at least 2.

@@ -44,18 +44,18 @@ METHODS: Final = {
     ATTACK_LOW: f"lower end of its {CONFIDENCE:.0%} confidence interval (DeLong)",
     ATTACK_HIGH: "upper end of the same",
 }
-"""What the figures are, for whoever reads them."""
+"""Explanations of the figures, for readers."""
 SCOPE: Final = "attacks check the implementation: that they find nothing is no promise"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Attackers(RedactedRepr):
-    """Who knows rows that were used, and rows of the same population that were not.
+    """Attackers who know rows that were used, and rows of the same population that were not.
 
     Attributes:
         members: rows that were used.
-        outsiders: as many that were not.
-        population: as many others that were not, which only serve to compare with.
+        outsiders: as many rows that were not.
+        population: as many further rows that were not, only for comparison.
         seed: of the draw of synthetic rows.
     """
 
@@ -66,7 +66,7 @@ class Attackers(RedactedRepr):
 
     @classmethod
     def with_rows(cls, members: Table, test: Table, seed: int) -> Attackers:
-        """Draw what attackers know: at most 5,000 rows of each kind.
+        """Draw the rows that attackers know: at most 5,000 of each kind.
 
         Args:
             members: all rows that were used.
@@ -74,7 +74,7 @@ class Attackers(RedactedRepr):
             seed: of the draw.
 
         Raises:
-            DataError: there are too few rows to tell anything.
+            DataError: there are too few rows for an attack.
         """
         size = min(len(members), len(test) // 2, _MOST, _most_rows(members.schema))
         if size < _FEWEST:
@@ -91,7 +91,7 @@ class Attackers(RedactedRepr):
         )
 
     def look_at(self, table: Table) -> dict[str, float]:
-        """Attack a table; the figures by their names (`METHODS`)."""
+        """Attack a table; return the figures by their names (`METHODS`)."""
         members, outsiders, population = map(
             points_of, (self.members, self.outsiders, self.population)
         )
@@ -118,10 +118,10 @@ def _near_end(points: Points, records: Points) -> float:
 
 
 def points_of(table: Table) -> Points:
-    """Rows as points, float64 (n, d), whose squared distance adds up that of their columns.
+    """Rows as points, float64 (n, d), whose squared distances add up over columns.
 
-    Numbers are divided by their declared range. Two categories are at distance 1, and a missing
-    number is at least 1 from any other.
+    Numbers are divided by their declared range. Two different categories are at distance 1, and a
+    missing number is at distance at least 1 from any other.
     """
     parts: list[NDArray[np.float64]] = []
     for column in table.schema.columns:

@@ -11,27 +11,27 @@ from numpy.typing import NDArray
 from .table import Table
 
 INDEPENDENT: Final = "independent columns of"
-"""How rows of figures begin that are about `independent_columns`."""
+"""Prefix of the rows of figures about `independent_columns`."""
 
 
 def independent_columns(table: Table, seed: int) -> Table:
-    """The table with each column shuffled on its own: its one-way marginals and nothing else."""
+    """Shuffle each column on its own, which keeps one-way marginals and nothing else."""
     random = np.random.default_rng(seed)
     columns = {name: random.permutation(values) for name, values in table.columns.items()}
     return Table(table.schema, columns, {})
 
 
 def some_rows(table: Table, most: int, seed: int) -> Table:
-    """Some rows, or all if they are fewer, drawn at random without replacement."""
+    """Draw at most `most` rows at random, without replacement."""
     if len(table) <= most:
         return table
     return rows_of(table, np.random.default_rng(seed).choice(len(table), most, replace=False))
 
 
 def keep_negatives(table: Table, positive: int, rate: float, seed: int) -> Table:
-    """All rows of the positive class, and a share of the others, drawn at random.
+    """Keep all rows of the positive class, and a random share of the others.
 
-    That is how DP-MERF, DP-HP and DP-NTK made their tables more balanced before anything else.
+    DP-MERF, DP-HP and DP-NTK balanced their tables in this way before anything else.
 
     Args:
         table: with a label.

@@ -1,8 +1,8 @@
 """The twelve classifiers that DP-MERF, DP-HP and DP-NTK are compared with.
 
-Their settings are those of DP-MERF's code (Harder, Adamczewski, Park 2021), one for all data; the
-later papers took the best of several for each data set, on the test part. They are fixed, so that
-figures of different releases can be compared.
+Their settings are those of DP-MERF's code (Harder, Adamczewski, Park 2021), the same for all data;
+the later papers took the best of several for each data set, on the test part. The settings are
+fixed, so that figures of different releases can be compared.
 """
 
 from __future__ import annotations

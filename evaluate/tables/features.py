@@ -1,8 +1,8 @@
-"""What the classifiers see of a row.
+"""The inputs that classifiers get for a row.
 
-Linear models, naive Bayes and the perceptron see numbers standardised by mean and deviation of the
-training part, and categories one-hot. Trees, to whom only the order of numbers matters, see numbers
-as they are and categories as their places in the schema.
+Linear models, naive Bayes and the perceptron get numbers standardised by mean and deviation of the
+training part, and one-hot categories. Trees, for which only the order of numbers matters, get
+numbers as they are and categories as their indices in the schema.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class ClassifierInputs(RedactedRepr):
 
     Attributes:
         scaled: float64 (n, d), standardised and one-hot.
-        ordered: float64 (n, k), numbers and places of categories.
+        ordered: float64 (n, k), numbers and indices of categories.
     """
 
     scaled: Matrix
@@ -40,15 +40,15 @@ class ClassifierInputs(RedactedRepr):
 def features_of(
     train: Table, test: Table, target: str | None = None
 ) -> tuple[ClassifierInputs, ClassifierInputs]:
-    """Both views of the rows to train on and to test on; nothing is learnt from the latter.
+    """Both views of the training and test rows, fitted on the training rows alone.
 
-    A missing number counts as the mean, and a further feature says that it is missing. Categories
-    beyond the 100 commonest of a column share one feature.
+    A missing number is replaced by the mean, and a further feature indicates it. A column's
+    categories beyond the 100 most frequent ones share one feature.
 
     Args:
         train: rows to train on.
         test: rows to test on.
-        target: a column that is to be predicted, and not seen; the label never is.
+        target: a column to predict, which is left out, as the label always is.
     """
     parts = (train, test)
     seen = [column for column in train.schema.features if column.name != target]
@@ -76,7 +76,7 @@ def features_of(
 
 
 def _filled(numbers: list[Matrix]) -> list[Matrix]:
-    """Numbers with the training part's mean (0 if it has none) where they are missing."""
+    """Replace missing numbers by the training part's mean (0 if it has none)."""
     there = ~np.isnan(numbers[0])
     mean = np.nansum(numbers[0], axis=0) / np.maximum(there.sum(axis=0), 1)
     return [np.where(np.isnan(part), mean, part) for part in numbers]

@@ -1,4 +1,4 @@
-"""What learns from rows: a kind of classifier or regression with its settings."""
+"""Classifiers and regressions with their settings."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ class Learner:
     Attributes:
         make: takes a seed, gives an estimator with scikit-learn's methods.
         settings: in words.
-        ordered: whether it sees numbers and places of categories (trees), not scaled and one-hot
+        ordered: whether it gets numbers and indices of categories (trees), not scaled and one-hot
             features.
-        needs: the package that it comes with, if not everybody has it.
+        needs: the optional package that it comes with, if any.
     """
 
     make: Callable[[int], Any]
@@ -29,7 +29,7 @@ class Learner:
 
 
 def installed(kinds: Mapping[str, Learner]) -> dict[str, Learner]:
-    """The learners whose package is installed: XGBoost comes with an extra."""
+    """The learners whose package is installed: XGBoost is optional."""
     return {
         name: kind
         for name, kind in kinds.items()

@@ -16,12 +16,13 @@ class TableOptions:
     """Options for tables.
 
     Attributes:
-        schema: of the synthetic records, or the path of its `schema.toml`, if they do not say it.
+        schema: of the synthetic records, or the path of its `schema.toml`, if the records do not
+            contain it.
         positive: the positive one of two classes, for ROC and PRC; if None, the rarer one among the
             test records.
         keep_negatives: keep only this share of the negative class, in training and test parts; only
-            for comparison with published figures that were made so.
-        train_records: train classifiers on at most so many records, drawn at random.
+            for comparison with published figures that were computed in this way.
+        train_records: train classifiers on at most this many records, drawn at random.
         target: the column to predict in place of the label; a numeric one by regressions.
         members: the real records that the synthetic ones were made from, or their path (their train
             part, if they have one), for membership attacks by somebody who knows them.
@@ -41,7 +42,7 @@ class TableOptions:
     published: bool = False
 
     def __post_init__(self) -> None:
-        vars(self).update(  # with plain numbers: NumPy's are no JSON
+        vars(self).update(  # plain numbers: NumPy's cannot be written as JSON
             keep_negatives=positive(self.keep_negatives, "keep_negatives", DataError, most=1),
             train_records=whole(self.train_records, "train_records", DataError, least=1),
         )

@@ -1,4 +1,4 @@
-"""How well one learns from a distilled set of rows by its own kernel."""
+"""Score kernel regression from a distilled set of rows, with its own kernel."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ KERNEL_REGRESSION: Final = "kernel regression"
 def regression_rows(
     folders: Sequence[Path | Frame], tables: Sequence[Table], test: Table, task: Task, seed: int
 ) -> list[Row]:
-    """Score kernel regression from the points of distilled sets, before they were made rows.
+    """Score kernel regression from the exact points of distilled sets.
 
     Args:
-        folders: that `dpntk generate` wrote; rows in memory are of none.
-        tables: the rows in them; those that are not of distilled sets are passed over.
+        folders: that `dpntk generate` wrote; rows in memory have no points.
+        tables: the rows in them; those that are not of distilled sets are skipped.
         test: held-out real records.
         task: what to measure.
         seed: of the draw of records.
 
     Returns:
-        A row for each kind of release, with a run for each set; none if nothing is classified.
+        A row for each kind of release, with a run for each set; empty if nothing is classified.
 
     Raises:
         DataError: points are missing or damaged.

@@ -1,7 +1,7 @@
-"""The regressions that learn a numeric column from the others.
+"""The regressions that predict a numeric column from the others.
 
-A linear one and two of trees: what is lost for one kind is not always lost for the other. Nothing
-is chosen on real rows.
+There are a linear one and two of trees: what is lost for one kind is not always lost for the other.
+Nothing is tuned on real rows.
 """
 
 from __future__ import annotations

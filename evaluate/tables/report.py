@@ -27,21 +27,21 @@ from .utility import Row, Run
 _DEPENDENCE: Final = (CORRELATIONS.name, ASSOCIATIONS.name)
 _DIGITS: Final = {metric.name: metric.digits for metric in METRICS}
 _NOTEWORTHY: Final = 0.02
-"""Independent columns that are off by less have nothing to lose."""
+"""If independent columns have a smaller error than this, there is no dependence to lose."""
 _BY_CHANCE: Final = 1.5
-"""Nor have those that are off by less than this many standard errors of a correlation."""
+"""The same, in standard errors of a correlation."""
 
 
 @dataclass(frozen=True, eq=False)
 class TableEvaluation(Evaluation):
-    """Scores of what learnt from synthetic tables, and how near these are to real ones.
+    """Scores of models trained on synthetic tables, and distances of these to real ones.
 
     Attributes:
-        rows: the figures, training set by training set.
-        test_records: how many real ones they are measured on.
+        rows: the figures for each training set.
+        test_records: number of real records that they are measured on.
         task: what is measured.
         seed: of the classifiers and of all draws.
-        provenance: where each synthetic table comes from.
+        provenance: origin of each synthetic table.
     """
 
     rows: tuple[Row, ...]
@@ -52,11 +52,11 @@ class TableEvaluation(Evaluation):
 
     @property
     def figures(self) -> Mapping[str, Mapping[str, float]]:
-        """Means and distances by their names, by what classifiers were trained on."""
+        """Means and distances by their names, for each training set."""
         return {row.trained_on: figures_of(row, self.rows, self.task) for row in self.rows}
 
     def table(self) -> TextTable:
-        """All figures, one column a training set: means, distances, and each classifier."""
+        """All figures, one column for each training set: means, distances, and each classifier."""
         rows, task = self.rows, self.task
         grid = TextTable(
             f"measured on {self.test_records:,} real records",
@@ -115,7 +115,7 @@ class TableEvaluation(Evaluation):
 
 
 def notes(rows: Sequence[Row], task: Task, test_records: int) -> list[str]:
-    """What a reader of the figures has to know."""
+    """What a reader of the figures needs to know."""
     found = _lost_dependence(rows, test_records)
     if task.measures:
         found.append(f"means over the {'classifiers' if task.target is None else 'regressions'}")
@@ -147,11 +147,11 @@ def notes(rows: Sequence[Row], task: Task, test_records: int) -> list[str]:
 
 
 def _lost_dependence(rows: Sequence[Row], test_records: int) -> list[str]:
-    """Which training sets are nearer to independent columns than to real ones, and by how much.
+    """Notes on training sets that are closer to independent columns than to real ones.
 
-    Real training rows are off as well, by chance, if there are few records to compare with:
-    synthetic rows are not to blame for that much. If real columns do not depend on each other,
-    independent columns are off by no more than chance, and nothing can be lost.
+    If there are few test records, real training rows also have an error by chance, and synthetic
+    rows are excused for that much. If real columns do not depend on each other, the error of
+    independent columns is due to chance, and nothing can be lost.
     """
     records = min((run.records for row in rows for run in row.runs if run.records), default=1)
     least = max(_NOTEWORTHY, _BY_CHANCE * (1 / test_records + 1 / records) ** 0.5)
@@ -181,11 +181,11 @@ def _distances_of(row: Row) -> dict[str, float]:
 
 
 Value = Callable[[Run], float | None]
-"""Reads a figure off a run; None where it has no meaning."""
+"""Reads a figure from a run; None if it does not apply."""
 
 
 def summary(row: Row, value: Value) -> tuple[float, float] | None:
-    """Mean and standard deviation over the runs (0 if there is one); None if there is no figure."""
+    """Mean and standard deviation over runs (0 for a single one); None if there is no figure."""
     values = [found for run in row.runs if (found := value(run)) is not None]
     if not values:
         return None
@@ -194,17 +194,17 @@ def summary(row: Row, value: Value) -> tuple[float, float] | None:
 
 def _versions(used: Sequence[str]) -> dict[str, str]:
     found = {name: version(name) for name in ("dpntk", "scikit-learn")}
-    if XGBOOST in used:  # installed under one of several names
+    if XGBOOST in used:  # it can be installed under several names
         found["xgboost"] = str(import_module("xgboost").__version__)
     return found
 
 
 def figures_of(row: Row, rows: Sequence[Row], task: Task) -> dict[str, float]:
-    """The figures of a training set (and how they deviate between runs) by their names.
+    """The figures of a training set, and their deviations between runs, by name.
 
     Args:
         row: the training set.
-        rows: all of the table.
+        rows: all rows of the table.
         task: what was measured.
     """
     figures: dict[str, float] = {}
@@ -234,7 +234,7 @@ def _row(row: Row, rows: Sequence[Row], task: Task) -> dict[str, Any]:
 
 
 def _figures(rows: Sequence[Row], task: Task) -> dict[str, Value]:
-    """The figures of a training set, by their names."""
+    """The functions that read each figure of a training set, by name."""
     found: dict[str, Value] = {name: _mean(name) for name in task.measures}
     if task.positive is not None and XGBOOST in rows[0].runs[0].scores:
         found[f"{XGBOOST} {ROC}"] = _score(XGBOOST, ROC)

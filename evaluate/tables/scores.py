@@ -1,4 +1,4 @@
-"""How well a classifier or a regression did."""
+"""Scores of classifiers and regressions."""
 
 from __future__ import annotations
 
@@ -43,9 +43,9 @@ def score_two_classes(
     """Score a classifier of two classes.
 
     Args:
-        positive: bool (n,), whether each test record is of the positive class; both occur.
-        scores: float64 (n,), larger where that is likelier.
-        predicted: bool (n,), what was predicted.
+        positive: bool (n,), whether each test record is of the positive class; both classes occur.
+        scores: float64 (n,), larger if the positive class is more likely.
+        predicted: bool (n,), the prediction.
     """
     return {
         ROC: float(roc_auc_score(positive, scores)),

@@ -35,10 +35,10 @@ class Table(RedactedRepr):
 
     Attributes:
         schema: of the rows.
-        columns: name to values. Of a numeric column float64 (n,), NaN where missing; of another
-            int64 (n,), indices into its categories, `MISSING` where missing, and `UNLISTED` where
-            real rows hold another one.
-        provenance: where synthetic rows come from; empty for real ones.
+        columns: values by column name. For a numeric column float64 (n,), NaN where missing; for
+            another int64 (n,), indices into its categories, `MISSING` where missing, and `UNLISTED`
+            where real rows hold another category.
+        provenance: origin of synthetic rows; empty for real ones.
     """
 
     schema: TableSchema
@@ -57,7 +57,7 @@ class Table(RedactedRepr):
     def labels(self) -> NDArray[np.int64]:
         """Class of every row, int64 (n,); all 0 in a table without a label.
 
-        Real rows of more than two classes may be of one that is `UNLISTED`.
+        With more than two classes, real rows may have an `UNLISTED` one.
         """
         if self.schema.label is None:
             return np.zeros(len(self), dtype=np.int64)
@@ -65,7 +65,7 @@ class Table(RedactedRepr):
         return labels
 
     def records(self) -> NDArray[np.uint8]:
-        """Rows as a release sees them, uint8 (n, record size): `dpntk.common.schema.encoding`."""
+        """Rows encoded as for a release, uint8 (n, record size): `dpntk.common.schema.encoding`."""
         found = np.empty((len(self), self.schema.record_size), dtype=np.uint8)
         for block in blocks_of(self.schema):
             found[:, block.place] = block.encode(self.columns[block.column.name])
@@ -73,7 +73,7 @@ class Table(RedactedRepr):
 
 
 def path_or_frame(name: str, value: Frame | Location) -> Path | Frame:
-    """A table in memory as it is, and anything else as the path that it has to be.
+    """Pass on a table in memory, and turn anything else into a path.
 
     Args:
         name: of the argument.
@@ -89,7 +89,7 @@ def path_or_frame(name: str, value: Frame | Location) -> Path | Frame:
 
 
 def is_table(path: Path | Frame) -> bool:
-    """Whether records are a table: in memory, what `dpntk generate` made of one, or a CSV file."""
+    """Whether records are a table: in memory, in a folder of `dpntk generate`, or a CSV file."""
     if not isinstance(path, Path):
         return True
     return is_csv(path) or any((path / name).is_file() for name in _TABLES)
@@ -99,12 +99,12 @@ def read_synthetic_table(path: Path | Frame, schema: Path | TableSchema | None =
     """Read the table in a folder that `dpntk generate` wrote, or any CSV or Parquet file.
 
     Args:
-        path: the folder or file; or a table in memory, which does not say where it comes from.
+        path: the folder or file; or a table in memory, which has no provenance.
         schema: of the table, or a `schema.toml`; if None, the one beside the table, or in its
             provenance.
 
     Raises:
-        DataError: there is nothing of the kind.
+        DataError: there is no such table.
         SchemaError: there is no schema, or the table does not fit it.
     """
     if not isinstance(path, Path):
@@ -133,11 +133,12 @@ def read_synthetic_table(path: Path | Frame, schema: Path | TableSchema | None =
 def read_real_table(path: Path | Frame, split: str, schema: TableSchema) -> Table:
     """Read real rows, in files or in memory, under the schema of synthetic ones.
 
-    Categories that it does not list count as one more, which no synthetic row is of.
+    Categories that the schema does not list count as one further category, which no synthetic row
+    has.
 
     Raises:
         DataError: they cannot be read.
-        SchemaError: they do not fit.
+        SchemaError: they do not fit the schema.
     """
     if not isinstance(path, Path):
         return Table(schema, FrameSource.open(path, schema).values(keep_unlisted=True), {})
@@ -149,7 +150,7 @@ def _schema(
 ) -> TableSchema:
     if isinstance(path, TableSchema):
         return path
-    # What was looked up in the data may stay so: an evaluation promises nothing.
+    # Schema entries looked up in the data are fine here: an evaluation promises no privacy.
     if path is None and os.path.lexists(folder / _SCHEMA):
         path = folder / _SCHEMA
     if path is not None:

@@ -1,4 +1,4 @@
-"""What can be learnt from a table, and by what it is scored."""
+"""The prediction task on a table, and its scores."""
 
 from __future__ import annotations
 
@@ -31,11 +31,11 @@ class Task:
 
     Attributes:
         classes: names of the label's classes; one if there is no label.
-        positive: index of the positive class, of two; None otherwise.
-        kept_negatives: share of the records of the other class that is kept, in training and test
-            parts of the classifiers; 1 but for comparison with published tables.
-        most_records: to train classifiers on: more are a random part.
-        target: a numeric column that is predicted; None if it is the label.
+        positive: index of the positive class of two; None otherwise.
+        kept_negatives: share of the other class's records that is kept, in training and test parts
+            of the classifiers; below 1 only for comparison with published tables.
+        most_records: largest number of records to train classifiers on; a random part of more.
+        target: a numeric column to predict; None for the label.
         published: whether classifiers have the settings of published tables, not the usual ones.
     """
 
@@ -48,7 +48,7 @@ class Task:
 
     @property
     def measures(self) -> tuple[str, ...]:
-        """What is scored; nothing where there is nothing to learn."""
+        """The names of the scores; empty if there is nothing to predict."""
         if self.target is not None:
             return NUMBERS
         if len(self.classes) < 2:
@@ -56,7 +56,7 @@ class Task:
         return MORE_CLASSES if self.positive is None else TWO_CLASSES
 
     def usable(self, table: Table, seed: int) -> Table:
-        """The records that there is something to learn from."""
+        """The records that can be used for the task."""
         if self.target is not None:
             return rows_of(table, np.flatnonzero(~np.isnan(self.truth(table))))
         if self.positive is not None and self.kept_negatives < 1:
@@ -64,18 +64,18 @@ class Task:
         return table
 
     def truth(self, table: Table) -> NDArray[Any]:
-        """What is to be predicted: classes int64 (n,), or numbers float64 (n,)."""
+        """The values to predict: classes int64 (n,), or numbers float64 (n,)."""
         return table.labels if self.target is None else table.columns[self.target]
 
     def guess(self, truth: NDArray[Any]) -> float:
-        """What to predict where nothing is learnt: the commonest class, or the mean."""
+        """A constant prediction: the most frequent class, or the mean."""
         if self.target is None:
             listed = truth[truth >= 0]
             return int(np.bincount(listed, minlength=len(self.classes)).argmax())
         return float(truth.mean()) if len(truth) else 0.0
 
     def constant_scores(self, truth: NDArray[Any], guess: float) -> Scores:
-        """Scores of always predicting the same.
+        """Scores of a constant prediction.
 
         Args:
             truth: of the test records.
@@ -91,7 +91,7 @@ class Task:
 
 
 def with_target(schema: TableSchema, target: str) -> TableSchema:
-    """The same columns, with another one in the place of the label.
+    """The schema with another column in place of the label.
 
     Args:
         schema: of the rows.
@@ -115,14 +115,14 @@ def task_for(
     most_records: int,
     target: str | None = None,
 ) -> Task:
-    """Find out what can be measured.
+    """Choose the task for the test records.
 
     Args:
-        test: real held-out records, under the schema that the target makes.
-        positive: name of the positive class of two; if None, the rarer one of the test records.
+        test: real held-out records, under the schema of `with_target`.
+        positive: name of the positive class of two; if None, the rarer one among the test records.
         kept_negatives: share of the other class's records to keep.
-        most_records: to train classifiers on.
-        target: the column that is predicted in place of the label.
+        most_records: largest number of records to train classifiers on.
+        target: the column to predict in place of the label.
 
     Raises:
         SchemaError: the label has no such class, or not two classes.

@@ -1,4 +1,4 @@
-"""How useful synthetic tables are: train on them, test on real ones."""
+"""The utility of synthetic tables: train on them, test on real ones."""
 
 from __future__ import annotations
 
@@ -31,16 +31,16 @@ CONSTANT: Final = "constant"
 
 @dataclass(frozen=True)
 class Run:
-    """One training set, measured.
+    """The figures of one training set.
 
     Attributes:
-        records: how many there are.
-        usable: how many of them there is something to learn from.
-        trained_with: how many of these the classifiers or regressions saw.
-        scores: classifier or regression to its scores; empty if there is nothing to learn.
-        failed: what failed to why it did; it was counted as a constant.
-        distances: from the test records; None for what is no table.
-        attacks: what attackers find in it; empty if they were not asked.
+        records: number of records.
+        usable: number of records that can be used for the task.
+        trained_with: number of these that the classifiers or regressions were trained on.
+        scores: scores of each classifier or regression; empty if there is nothing to predict.
+        failed: reason of each failure; a failed one is scored as a constant prediction.
+        distances: from the test records; None if the training set is not a table.
+        attacks: results of attacks; empty if none were made.
     """
 
     records: int
@@ -61,7 +61,7 @@ class Row:
     """One row of the table: a training set, or several of the same kind.
 
     Attributes:
-        trained_on: what it is.
+        trained_on: description of the training set.
         runs: at least one.
     """
 
@@ -70,7 +70,7 @@ class Row:
 
 
 def learners_for(task: Task) -> dict[str, Learner]:
-    """What is to learn: classifiers, regressions, or nothing."""
+    """The models to train: classifiers, regressions, or none."""
     if not task.measures:
         return {}
     if task.target is not None:
@@ -88,15 +88,16 @@ def evaluate_tables(
     """Train all classifiers or regressions on every training set; test on the same real records.
 
     Args:
-        training_sets: description to tables; several are runs of the same kind, the i-th with the
+        training_sets: tables by description; several are runs of the same kind, the i-th with the
             seed `seed + i`.
         test: held-out real records.
         task: what to measure.
-        seed: of what learns and of the draws of records.
-        attackers: who look for the records that a training set was made from; nobody if None.
+        seed: of the models and of the draws of records.
+        attackers: attack each training set to find the records that it was made from; None for no
+            attacks.
 
     Returns:
-        A row for each description, and one for a constant prediction if something is learnt.
+        A row for each description, and one for a constant prediction if something is predicted.
     """
     kinds = learners_for(task)
     held_out = task.usable(test, seed)
@@ -125,7 +126,7 @@ def evaluate_tables(
 def _score_all(
     kinds: Mapping[str, Learner], train: Table, test: Table, task: Task, seed: int, advance: Advance
 ) -> tuple[dict[str, Scores], dict[str, str]]:
-    """Scores of all that learn, as many at a time as there are threads, and why some failed."""
+    """Scores of all models, trained in parallel threads, and reasons of failures."""
     if not kinds:
         return {}, {}
     known, truth = task.truth(train), task.truth(test)
@@ -150,11 +151,11 @@ def _score_all(
             running.remove(name)
 
     scores = {}
-    # Threads share the records, and nearly all of the time is spent in compiled code that lets
-    # others run; each keeps to one core, so that they do not crowd one another.
+    # Threads share the records, and spend nearly all of their time in compiled code without the
+    # interpreter's lock; each is limited to one core.
     workers = min(use_threads(), len(kinds))
     with warnings.catch_warnings(), threadpool_limits(1), ThreadPool(workers) as pool:
-        # Steps are limited by the protocol, and odd data are the point of measuring.
+        # The protocol limits the steps, and unusual data are to be expected.
         warnings.simplefilter("ignore")
         for name, found in pool.imap_unordered(score, kinds):
             scores[name] = found
@@ -186,7 +187,7 @@ def _score(
 
 
 def _scores_of(model: Any, test: NDArray[np.float64]) -> NDArray[np.float64]:  # noqa: ANN401 - untyped
-    """Larger where the second class is likelier, float64 (n,)."""
+    """Scores that are larger if the second class is more likely, float64 (n,)."""
     if hasattr(model, "predict_proba"):
         found = model.predict_proba(test)[:, 1]
     else:

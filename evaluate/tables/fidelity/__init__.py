@@ -1,1 +1,1 @@
-"""How far two tables are apart: one metric a module, all of them in `distances`."""
+"""Distances between two tables: one metric per module, all of them in `distances`."""

@@ -1,4 +1,4 @@
-"""Associations of categories with one another and with numbers."""
+"""Associations of categorical columns with one another and with numbers."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from .metric import Metric
 
 
 def association_error(table: Table, other: Table) -> float | None:
-    """Mean absolute difference of associations of pairs of which one at least has categories.
+    """Mean absolute difference of associations, over pairs with at least one categorical column.
 
     Args:
         table: rows under a schema.
@@ -36,7 +36,7 @@ def association_error(table: Table, other: Table) -> float | None:
 
 
 def association(table: Table, first: Column, second: Column) -> float:
-    """Association of two columns, 0 to 1, at least one of which has categories.
+    """Association of two columns, 0 to 1, at least one of which is categorical.
 
     Args:
         table: rows under a schema.
@@ -54,7 +54,7 @@ def association(table: Table, first: Column, second: Column) -> float:
 
 
 def cramers_v(first: NDArray[np.int64], second: NDArray[np.int64]) -> float:
-    """Cramer's V, corrected for what chance gives (Bergsma 2013); 0 if one is constant.
+    """Cramer's V, corrected for chance (Bergsma 2013); 0 if one is constant.
 
     Args:
         first: int64 (n,), categories 0.. .
@@ -67,7 +67,7 @@ def cramers_v(first: NDArray[np.int64], second: NDArray[np.int64]) -> float:
     counts = counts[counts.any(axis=1)][:, counts.any(axis=0)]
     if rows < 2 or min(counts.shape) < 2:
         return 0.0
-    expected = np.outer(counts.sum(axis=1), counts.sum(axis=0))  # times the number of rows
+    expected = np.outer(counts.sum(axis=1), counts.sum(axis=0))  # scaled by the number of rows
     chance = math.prod(size - 1 for size in counts.shape) / (rows - 1)
     association = max(0.0, float((counts**2 / expected).sum()) - 1 - chance)
     fewer = min(size - (size - 1) ** 2 / (rows - 1) for size in counts.shape)
@@ -75,9 +75,9 @@ def cramers_v(first: NDArray[np.int64], second: NDArray[np.int64]) -> float:
 
 
 def correlation_ratio(categories: NDArray[np.int64], numbers: NDArray[np.float64]) -> float:
-    """How far categories explain numbers: the root of the share of the variance between them.
+    """The correlation ratio: the root of the share of variance that categories explain.
 
-    The share is corrected for what chance gives, as R2 is for its number of predictors.
+    The share is corrected for chance, as adjusted R2 is for the number of predictors.
 
     Args:
         categories: int64 (n,), 0.. .

@@ -1,4 +1,4 @@
-"""Which pairs and triples of columns are looked at."""
+"""Choose the pairs and triples of columns to compare."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ MOST_TRIPLES: Final = 1_000
 
 
 def some_combinations(columns: int, size: int, most: int) -> list[tuple[int, ...]]:
-    """Combinations of columns, by their numbers: all, or some that are drawn at random.
+    """Combinations of columns, by their numbers: all, or a random selection.
 
-    The draw is always the same.
+    The selection is always the same.
 
     Args:
-        columns: how many there are.
+        columns: number of columns.
         size: of a combination.
-        most: how many combinations there may be.
+        most: largest number of combinations.
     """
     total = math.comb(columns, size)
     if total <= most:
@@ -30,7 +30,7 @@ def some_combinations(columns: int, size: int, most: int) -> list[tuple[int, ...
 
 
 def _combination(place: int, columns: int, size: int) -> tuple[int, ...]:
-    """The one at that place among all of them in lexicographic order."""
+    """The combination at a given place in lexicographic order."""
     found: list[int] = []
     column = 0
     for left in range(size - 1, -1, -1):

@@ -31,7 +31,7 @@ def correlation_error(table: Table, other: Table) -> float | None:
 
 
 def rank_correlations(table: Table, pairs: list[tuple[str, str]]) -> Numbers:
-    """Spearman's, of each pair over the rows where neither is missing; 0 if one is constant.
+    """Spearman's correlation of each pair over rows where neither is missing; 0 if one is constant.
 
     Args:
         table: rows under a schema.
@@ -55,7 +55,7 @@ def rank_correlations(table: Table, pairs: list[tuple[str, str]]) -> Numbers:
 
 
 def _ranks(values: Numbers) -> Numbers:
-    """Centred, and of length 1; all 0 if the values are the same."""
+    """Ranks, centred and scaled to length 1; all 0 if the values are equal."""
     ranks = np.asarray(stats.rankdata(values), dtype=np.float64) - (len(values) + 1) / 2
     return ranks / (np.linalg.norm(ranks) or 1.0)
 

@@ -1,4 +1,4 @@
-"""All figures on how far two tables are apart."""
+"""All distances between two tables."""
 
 from __future__ import annotations
 
@@ -34,16 +34,16 @@ METRICS: Final[tuple[Metric, ...]] = (
     QUERIES,
     WASSERSTEIN,
 )
-"""In the order in which they are shown. How columns go together comes first: it is lost first."""
+"""All metrics in display order. Dependence between columns comes first: it is lost first."""
 
 
 @dataclass(frozen=True)
 class Distances:
-    """How far two tables are apart.
+    """The distances between two tables.
 
     Attributes:
-        figures: of each metric by its name; those without a meaning are left out.
-        columns: column to the total variation distance of its own marginal.
+        figures: the figure of each metric by its name, if it applies.
+        columns: total variation distance of each column's marginal.
     """
 
     figures: Mapping[str, float]
@@ -51,7 +51,7 @@ class Distances:
 
 
 def distances(table: Table, other: Table) -> Distances:
-    """Measure a table by all metrics.
+    """Compute all metrics of a table.
 
     Args:
         table: rows under a schema.

@@ -18,7 +18,7 @@ from .metric import Metric
 BINS: Final = 20
 FINE_BINS: Final = 100
 _MOST: Final = {1: MOST_PAIRS, 2: MOST_PAIRS, 3: MOST_TRIPLES}
-"""Columns in a marginal to how many marginals are looked at."""
+"""Largest number of marginals to compare, by the number of their columns."""
 _OVER: Final = {
     1: "Mean over columns",
     2: f"Mean over pairs of columns ({MOST_PAIRS:,} drawn at random where there are more)",
@@ -52,7 +52,7 @@ def marginal_distance(table: Table, other: Table, ways: int, bins: int = BINS) -
 
 
 def column_distances(table: Table, other: Table) -> dict[str, float]:
-    """Column to its own total variation distance.
+    """The total variation distance of each column's marginal.
 
     Args:
         table: rows under a schema.
@@ -72,18 +72,18 @@ def total_variation(first: NDArray[np.int64], second: NDArray[np.int64], size: i
     Args:
         first: int64 (n,), values 0..size-1.
         second: int64 (m,), likewise.
-        size: number of values that there can be.
+        size: number of possible values.
     """
-    if size > len(first) + len(second):  # more cells than rows: look at those that occur
+    if size > len(first) + len(second):  # more cells than rows: count only those that occur
         first, second, size = _occurring(first, second)
     frequencies = (np.bincount(part, minlength=size) / len(part) for part in (first, second))
     return float(np.abs(next(frequencies) - next(frequencies)).sum()) / 2
 
 
 def binned(table: Table, column: Column, bins: int = BINS) -> NDArray[np.int64]:
-    """A column as whole numbers 0.., the last of which stands for a missing value.
+    """A column as integers 0.., the last of which stands for a missing value.
 
-    That of categories that are not listed is the one before it.
+    The one before it stands for categories that are not listed.
     """
     values = table.columns[column.name]
     if column.lower is None or column.upper is None:
@@ -97,7 +97,7 @@ def binned(table: Table, column: Column, bins: int = BINS) -> NDArray[np.int64]:
 def _occurring(
     first: NDArray[np.int64], second: NDArray[np.int64]
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], int]:
-    """Both with the values that occur numbered from 0, and how many these are."""
+    """Renumber both by the values that occur, from 0, and count these."""
     values, places = np.unique(np.concatenate([first, second]), return_inverse=True)
     return places[: len(first)], places[len(first) :], len(values)
 

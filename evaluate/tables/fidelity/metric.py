@@ -1,4 +1,4 @@
-"""What a distance between two tables is."""
+"""A metric of the distance between two tables."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from ..table import Table
 
 @dataclass(frozen=True)
 class Metric:
-    """A figure that says how far two tables under one schema are apart: 0 if they are alike.
+    """A distance between two tables under one schema: 0 if they are alike.
 
     Attributes:
         name: of the figure, in tables and reports.
-        method: what it is, for whoever reads the figures.
-        measure: takes both tables; None where the figure has no meaning.
-        digits: to show after the point.
+        method: explanation for readers of the figures.
+        measure: computes it from both tables; None if it does not apply.
+        digits: number of digits to show after the point.
     """
 
     name: str

@@ -1,4 +1,4 @@
-"""Strength of the association of columns, pair by pair."""
+"""The strength of association of each pair of columns."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ Pair = tuple[str, str]
 
 
 def strengths(table: Table) -> dict[Pair, float]:
-    """Rank correlations of numeric columns, associations of all others.
+    """Rank correlations of numeric columns, and associations of all other pairs.
 
     Args:
         table: rows under a schema.
 
     Returns:
-        Names of two columns, in the order of the schema, to -1..1, or 0..1 where one has
-        categories; some pairs that are drawn at random if there are very many.
+        Strengths by the names of two columns, in the order of the schema: -1..1, or 0..1 if one is
+        categorical. A random selection if there are very many pairs.
     """
     columns = table.schema.columns
     chosen = some_combinations(len(columns), 2, MOST_PAIRS)

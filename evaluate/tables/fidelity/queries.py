@@ -1,4 +1,4 @@
-"""Errors of the answers to queries such as people ask of a table."""
+"""Errors of the answers to typical queries on a table."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ _MOST_COLUMNS: Final = 3
 
 
 def query_error(table: Table, other: Table) -> float:
-    """Mean absolute error of the shares of rows that 1,000 random conditions hold for.
+    """Mean absolute error of the shares of rows that fulfil 1,000 random conditions.
 
-    A condition is about one to three columns: a number lies between two, a category is a certain
-    one. The numbers and categories are those of random rows of `other`, so that questions are about
-    what is there; the draw is always the same.
+    A condition involves one to three columns: a number lies in an interval, or a category is a
+    given one. The interval ends and categories come from random rows of `other`, so that conditions
+    are realistic; they are always the same.
 
     Args:
         table: rows under a schema.
@@ -43,7 +43,7 @@ def query_error(table: Table, other: Table) -> float:
 def _between(
     values: NDArray[np.float64] | NDArray[np.int64], first: float, last: float, *, numeric: bool
 ) -> NDArray[np.bool_]:
-    """Whether each value is in the range, or the category; or missing, if an end is."""
+    """Whether each value is in the interval, or is the category; or is missing, if an end is."""
     if not numeric:
         return np.asarray(values == first)
     if np.isnan(first) or np.isnan(last):

@@ -1,4 +1,4 @@
-"""Wasserstein distances: how far values of numeric columns have to be moved."""
+"""Wasserstein distances of numeric columns."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def wasserstein_distance(table: Table, other: Table) -> float | None:
 
 
 def _of_column(table: Table, other: Table, column: Column) -> float | None:
-    """In units of the declared range; None of categories, and where all of one are missing."""
+    """The distance over the declared range; None for categories, or if all are missing."""
     if column.lower is None or column.upper is None:
         return None
     values = [one.columns[column.name] for one in (table, other)]
