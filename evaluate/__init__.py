@@ -1,4 +1,4 @@
-"""How good synthetic records are, measured on real ones that were not embedded.
+"""Measure how good synthetic records are, on real ones that were not embedded.
 
 The figures are computed from real records without noise. Publishing them is a small release of its
 own, which no epsilon covers.

@@ -41,8 +41,8 @@ class Synthetic:
         path: the folder.
         generator: what the records were sampled from; None for a distilled set, which has none.
         losses: the training loss, averaged over every few steps; empty if nothing was trained.
-        noise_floor: what the release's noise alone adds to the loss, in expectation; None if
-            nothing was trained.
+        noise_floor: expected contribution of the release's noise to the loss; None if nothing was
+            trained.
         repaired: for a table with constraints, the share of its rows that broke one and were
             repaired; None otherwise.
         seed: the seed of the draw; None if no records were drawn.

@@ -1,1 +1,1 @@
-"""How useful synthetic images are."""
+"""The utility of synthetic images, and their distance from real ones."""

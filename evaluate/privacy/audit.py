@@ -91,7 +91,7 @@ class NoiseTest:
 
     @property
     def passed(self) -> bool:
-        """Whether the noise is as it should be."""
+        """Whether the noise passes both tests."""
         low, high = self.allowed
         return low <= self.second_moment <= high and self.correlation <= self.largest_correlation
 

@@ -1,4 +1,4 @@
-"""Membership inference: telling which records synthetic ones were made from.
+"""Membership inference: guess which records synthetic ones were made from.
 
 The attacker knows the synthetic records and some others of the same population. A record is
 suspected if synthetic records are much denser around it than the population is (the density ratio
@@ -42,7 +42,7 @@ class Area:
 
 
 def attack(synthetic: Points, members: Points, outsiders: Points, population: Points) -> Area:
-    """Guess by the density ratio which records synthetic ones were made from.
+    """Guess by the density ratio which records the synthetic ones were made from.
 
     Args:
         synthetic: float64 (n, d).

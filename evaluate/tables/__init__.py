@@ -1,1 +1,1 @@
-"""How good synthetic tables are: the papers' twelve classifiers, and total variation distances."""
+"""The quality of synthetic tables: the papers' twelve classifiers, and distances."""

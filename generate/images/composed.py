@@ -51,7 +51,7 @@ def train_composed(
     Args:
         release: an opened release of images.
         settings: the parts, and how to train.
-        module: of "perceptual" features: the file that they were made with.
+        module: for "perceptual" features: the file that they were made with.
         device: "auto", "cpu" or "cuda".
 
     Raises:

@@ -19,7 +19,7 @@ class ImageDistance(Protocol):
 
     @property
     def noise_floor(self) -> float:
-        """What the release's noise alone adds to the distance, in expectation."""
+        """Expected contribution of the release's noise to the distance."""
         ...
 
     def look_at(self, records: Tensor) -> None:

@@ -117,7 +117,7 @@ class InducingPoints:
 
 
 def find_points(generator: ImageGenerator, settings: PointSettings) -> InducingPoints:
-    """Find the points that teach kernel regression what a generator's records would.
+    """Find points from which kernel regression learns what it would from a generator's records.
 
     They start as generated records. The loss is 1/2 mean || y - k_x A^-1 Y ||^2 over fresh records,
     equally many of each class, with A = K + ridge tr(K) / m I and one-hot targets minus 1 /

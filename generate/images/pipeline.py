@@ -30,7 +30,7 @@ def fit_images(
     Args:
         opened: the release.
         settings: how to train.
-        module: of "perceptual" features: the file that they were made with.
+        module: for "perceptual" features: the file that they were made with.
         device: "auto", "cpu" or "cuda".
 
     Returns:

@@ -28,7 +28,7 @@ _OWN: Final = 3.0
 
 
 class RunningDistance:
-    """mean over classes c of || mu_c - m_c ||^2, m_c being the running mean of generated features.
+    """mean over classes c of || mu_c - m_c ||^2, with m_c the running mean of generated features.
 
     The difference is split into its mean over classes and each class's deviation from it, which
     weighs more because classifiers learn from it. Gradients flow through the current batch as if
@@ -45,7 +45,7 @@ class RunningDistance:
     Attributes:
         noise_variance: variance of the noise on an entry of each class's mean feature, float32
             (c,).
-        noise_floor: what the release's noise alone adds to the distance, in expectation.
+        noise_floor: expected contribution of the release's noise to the distance.
     """
 
     def __init__(

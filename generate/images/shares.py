@@ -83,7 +83,7 @@ def shrunk_shares(release: Release) -> Floats:
         Post-processing: reads the release alone. (docs/privacy/proofs.md, statement 10.)
 
     Returns:
-        float64 (c,), positive, of sum 1; the released ones where there is no noise on them.
+        float64 (c,), positive, of sum 1; the released ones if they have no noise.
     """
     shares, weight = release.class_weights, release.guarantee.count_weight
     if not weight or not release.noise_per_coordinate:

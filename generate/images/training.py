@@ -112,7 +112,7 @@ def train(
     Args:
         release: an opened release.
         settings: how to train; `usual_settings` if None.
-        module: of "perceptual" features: the file that they were made with.
+        module: for "perceptual" features: the file that they were made with.
         device: "auto", "cpu" or "cuda".
         distance_to: makes the objective from a release, a device and a module.
 

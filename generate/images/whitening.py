@@ -90,11 +90,11 @@ class WhitenedDistance:
     Args:
         release: of images.
         device: where records are.
-        module: of "perceptual" features.
-        in_pairs: as in `ImageDistance`.
+        module: for "perceptual" features.
+        in_pairs: see `ImageDistance`.
 
     Attributes:
-        noise_variance: as in `ImageDistance`.
+        noise_variance: see `ImageDistance`.
         in_pairs: as above.
         blocks: the blocks of coordinates; none before the first `look_at`.
         threads_may_share: whether several threads may compute distances at once; not with a module,
@@ -126,7 +126,7 @@ class WhitenedDistance:
         """Choose directions and weights from generated records.
 
         Args:
-            records: (c, b, record size), values 0..1; 100 a class are enough.
+            records: (c, b, record size), values 0..1; 100 of each class are enough.
 
         Raises:
             GeneratorError: their features overflow.
@@ -139,7 +139,7 @@ class WhitenedDistance:
 
     @property
     def noise_floor(self) -> float:
-        """What the release's noise alone adds to the distance, in expectation."""
+        """Expected contribution of the release's noise to the distance."""
         total = torch.stack([block.weight.sum(dim=(1, 2)) for block in self.blocks]).sum(dim=0)
         return float((self.noise_variance * total).mean())
 

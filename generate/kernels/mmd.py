@@ -24,7 +24,7 @@ class MeanEmbeddingDistance:
 
     Attributes:
         target: as above.
-        noise_floor: what the release's noise alone adds to the distance, in expectation.
+        noise_floor: expected contribution of the release's noise to the distance.
     """
 
     def __init__(self, feature_map: FeatureMap, target: Tensor, noise: Tensor) -> None:

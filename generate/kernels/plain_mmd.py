@@ -34,7 +34,7 @@ class PlainMMD:
     Attributes:
         noise_variance: variance of the noise on an entry of each class's mean feature, float32
             (c,).
-        noise_floor: what the release's noise alone adds to the distance, in expectation.
+        noise_floor: expected contribution of the release's noise to the distance.
     """
 
     def __init__(

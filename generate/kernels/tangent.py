@@ -49,7 +49,7 @@ class LayerGradient:
         return kernel if self.inputs is None else kernel * (self.inputs @ self.inputs.mT + 1)
 
     def numbers(self) -> int:
-        """How many numbers are held."""
+        """How many numbers are stored."""
         return self.delta.numel() + (0 if self.inputs is None else self.inputs.numel())
 
 
@@ -98,7 +98,7 @@ class Gradients:
         return kernel / (self.norm[:, :, None] * self.norm[:, None, :])
 
     def numbers(self) -> int:
-        """How many numbers are held."""
+        """How many numbers are stored."""
         of_layers = sum(layer.numbers() for layer in self.layers)
         return of_layers + self.last.numel() + self.norm.numel()
 

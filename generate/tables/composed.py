@@ -65,7 +65,7 @@ def _chosen(schema: TableSchema, settings: ComposedSettings) -> RowGenerator:
 def _distance(
     release: Release, schema: TableSchema, settings: ComposedSettings, place: torch.device
 ) -> tuple[Callable[[Tensor], Loss], float]:
-    """The objective, and what the release's noise alone adds to it."""
+    """The objective, and the expected contribution of the release's noise to it."""
     if settings.objective in (PLAIN, PEARL):
         if settings.objective == PLAIN and parts_of(release.feature_map).marginals is not None:
             raise GeneratorError(

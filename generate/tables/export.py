@@ -102,7 +102,7 @@ def write_table(
         saved: the generator that made the rows.
         table: the rows.
         sampling: how they were drawn, for the provenance.
-        safe_csv: as of `write_csv`.
+        safe_csv: see `safe` of `write_csv`.
 
     Raises:
         OutputError: the folder cannot be written.

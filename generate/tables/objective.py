@@ -64,7 +64,7 @@ class TableDistance:
 
     @property
     def noise_floor(self) -> float:
-        """What the release's noise alone adds to the distance without the marginals."""
+        """Expected contribution of the release's noise to the distance without the marginals."""
         return 0.0 if self._features is None else self._features.noise_floor
 
     def __call__(self, records: Tensor) -> tuple[Tensor, Tensor]:

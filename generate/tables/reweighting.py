@@ -8,14 +8,14 @@ the reweighted one minimises
 
     || mu - E_P phi ||^2 + lambda KL(P || P_0),
 
-with mu the released mean feature of the class; theta is 2 / lambda times the remaining mu - E_P
-phi.
+with mu the released mean feature of the class; theta is 2 / lambda times the remaining
+mu - E_P phi.
 
 For a low-signal class, the generator only knows what all classes have in common
 (`mean_embedding.pooled_mean`), and everything particular to the class comes from the tilt (or from
-`resample`, with features that support it). A classifier trained on such rows learns <theta,
-phi(x)>, in which the noise of thousands of entries averages out. A generator trained towards such a
-mean would follow the noise.
+`resample`, with features that support it). A classifier trained on such rows learns
+<theta, phi(x)>, in which the noise of thousands of entries averages out. A generator trained
+towards such a mean would follow the noise.
 """
 
 from __future__ import annotations
@@ -255,7 +255,7 @@ class RowFeatures:
             self._numbers = torch.nn.functional.normalize(numbers) * parts.moment_weight**0.5
 
     def numbers(self) -> int:
-        """How many numbers are held."""
+        """How many numbers are stored."""
         cells = 0 if self._hits is None else self._hits.numel()
         numbers = 0 if self._numbers is None else self._numbers.numel()
         return cells + numbers + sum(part.numbers() for part in self._parts)

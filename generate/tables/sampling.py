@@ -36,7 +36,7 @@ _AT_ONCE: Final = 200_000
 
 @dataclass(frozen=True, eq=False)
 class RowModel:
-    """What the rows of a table are drawn from.
+    """The model that the rows of a table are drawn from.
 
     Attributes:
         schema: of the table.

@@ -144,8 +144,8 @@ def enter_release(
         embedding: its content.
         parameters: the promise of the release.
         compose: see `release`. Releases from other embeddings of the same data set count too, if
-            the owner has declared one. It is not called only for what was spent on the schema's
-            bounds.
+            the owner has declared one. Spending on the schema's bounds alone does not trigger the
+            call.
 
     Raises:
         BudgetError: the parameters do not suit the embedding, exceed the ceiling, or `compose` said
@@ -222,7 +222,7 @@ def unrecorded_release(embedding: Embedding, parameters: PrivacyParameters) -> R
 
     Guarantee:
         The result satisfies (epsilon, delta) differential privacy under the adjacency of the
-        parameters. The matrix and the class counts do by the Gaussian mechanism
+        parameters. The matrix and the class counts do so by the Gaussian mechanism
         (`gaussian.calibrate`); the class weights and, under add-remove, the number of records as
         functions of the noisy counts; everything else because it depends on nothing beyond what is
         public: the schema, the feature map and, under replace-one, the number of records. Every

@@ -1,1 +1,1 @@
-"""Moves that refine drawn rows towards a release: values change places, or are drawn anew."""
+"""Moves that refine drawn rows towards a release: values are swapped or resampled."""

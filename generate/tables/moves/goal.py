@@ -85,13 +85,13 @@ class Goal:
         """The ridge on theta, which models the dependence of columns.
 
         Let P be independent rows P_0 with random weights of prior variance s. The most probable P
-        is P_0 tilted by theta = (mu - E_P phi) / ridge, because its negative log posterior is || mu
-        - E_P phi ||^2 / (2 noise^2) + KL(P || P_0) / s, up to constants and to second order. The
-        strength s is estimated from the distance between mu and E_{P_0} phi (`strength`), relative
-        to the variance of features under P_0 that single columns do not explain, since weights
-        leave single columns as they are. What these do explain is estimated by rows that share
-        exactly one column (Sobol 1993). s is at most its prior mean: stronger dependence is left to
-        the energies of products and of tables of pairs.
+        is P_0 tilted by theta = (mu - E_P phi) / ridge, because its negative log posterior is
+        || mu - E_P phi ||^2 / (2 noise^2) + KL(P || P_0) / s, up to constants and to second order.
+        The strength s is estimated from the distance between mu and E_{P_0} phi (`strength`),
+        relative to the variance of features under P_0 that single columns do not explain, since
+        weights leave single columns as they are. What these do explain is estimated by rows that
+        share exactly one column (Sobol 1993). s is at most its prior mean: stronger dependence is
+        left to the energies of products and of tables of pairs.
 
         Args:
             independent: rows of P_0, (n, record size), values 0..1.

@@ -50,7 +50,7 @@ _FUZZ: Final = 1e-9
 def repair(
     values: Values, schema: TableSchema, seed: int, rules: Sequence[Condition] | None = None
 ) -> NDArray[np.bool_]:
-    """Make all rows keep the rules of their schema, or others.
+    """Make all rows keep the rules of their schema, or other rules.
 
     Guarantee:
         Post-processing: rows from a release, and rules from its schema, which is public.
@@ -178,7 +178,7 @@ class _Repairs:
         self._values[name][rows[both]] = after[name][both]
 
     def fulfil(self, rule: Condition) -> None:
-        """Set values of the rows that break a rule."""
+        """Set values in the rows that break a rule, so that they keep it."""
         rows = np.flatnonzero(rule.truth(self._values).fails)
         if not len(rows):
             return
