@@ -180,9 +180,7 @@ def _transform(
 def _amplitudes(side: int) -> NDArray[np.float64]:
     """Amplitudes of waves by frequency, (side, side), scaled to the pixels' initial deviation."""
     along = np.arange(side)
-    frequency = np.hypot(along[:, None], along[None]).clip(
-        min=1
-    )  # the constant wave counts as frequency 1
+    frequency = np.hypot(along[:, None], along[None]).clip(min=1)  # the mean counts as 1
     falling = (1 + frequency) ** -_FALLING
     amplitudes: NDArray[np.float64] = falling * (_DEVIATION * side / np.linalg.norm(falling))
     return amplitudes

@@ -84,9 +84,7 @@ class ConditionalGenerator(nn.Module):
         self.template = nn.Parameter(torch.empty(spec.classes, 1, pixels))
         self.factors = nn.Parameter(torch.empty(spec.classes, spec.factors, pixels))
         self.flows = nn.Parameter(torch.empty(spec.classes, spec.flows, 2, FLOW_GRID, FLOW_GRID))
-        if (
-            not self.template.is_meta
-        ):  # on the meta device only shapes matter, and arithmetic takes seconds
+        if not self.template.is_meta:  # on meta only shapes matter, and arithmetic takes seconds
             self._start()
 
     @torch.no_grad()

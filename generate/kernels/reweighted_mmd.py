@@ -24,12 +24,12 @@ _OPPONENTS_RATE: Final = 1e-4
 class ReweightedDistance(PlainMMD):
     """sum_j w_j |Phi_P(t_j) - Phi_Q(t_j)|^2, with weights w that maximise it.
 
-    A release holds noisy characteristic functions of each class at random frequencies t_j ~ N(0, 1
-    / l^2). Importance weights w_j = p(t_j) / p_0(t_j) turn the sum into one over frequencies from
-    another distribution p, without another release. p is a Gaussian whose precision along each
-    value of a record is learnt against the generator (Liew, Takahashi, Ueno 2022, "PEARL: Data
-    Synthesis via Private Embeddings and Adversarial Reconstruction Learning", arXiv 2106.04590,
-    section 4). Weights are scaled to mean 1, and all start at 1.
+    A release holds noisy characteristic functions of each class at random frequencies
+    t_j ~ N(0, 1 / l^2). Importance weights w_j = p(t_j) / p_0(t_j) turn the sum into one over
+    frequencies from another distribution p, without another release. p is a Gaussian whose
+    precision along each value of a record is learnt against the generator (Liew, Takahashi, Ueno
+    2022, "PEARL: Data Synthesis via Private Embeddings and Adversarial Reconstruction Learning",
+    arXiv 2106.04590, section 4). Weights are scaled to mean 1, and all start at 1.
 
     Guarantee:
         Post-processing: reads the release alone. (docs/privacy/proofs.md, statement 10.)

@@ -176,9 +176,7 @@ def understand_table_generator(
         reweighting = Reweighting.from_arrays(arrays, spec, schema)
         feature_map = reweighting.feature_map
     if arrays := generator_file.taken(_REFINEMENT, weights):
-        if (
-            spec := description.get(_REFINEMENT)
-        ) is not None:  # earlier files share that of the reweighting
+        if (spec := description.get(_REFINEMENT)) is not None:  # earlier files share one map
             feature_map = generator_file.map_from(spec, arrays)
         refinement = Refinement.from_arrays(arrays, feature_map, schema)
     if (network := generator_from(description, schema)) is not None:

@@ -220,8 +220,8 @@ def _of_size(moments: MomentFeatures) -> tuple[NDArray[np.float64], float]:
     """A linear estimator of a class's weight from its products, with minimal noise.
 
     Every record has the constant, and one category of each column. So the products of any two of
-    these columns add up to the same number, times the indicators' values: the sum over records of 1
-    / |z|^2. The estimator is the precision-weighted mean of all these sums.
+    these columns add up to the same number, times the indicators' values: the sum over records of
+    1 / |z|^2. The estimator is the precision-weighted mean of all these sums.
 
     Returns:
         The coefficients of products, float64 (k, k); and the standard deviation of the estimate if
