@@ -46,8 +46,8 @@ _CLEAR: Final = 0.006
 """With at most this much noise on a class's mean feature, in any one direction, no steps are left
 out."""
 _IN_COLOUR: Final = 500
-"""Most steps for colour images. Their classes differ little compared with the noise: with more steps,
-images come closer to the release but farther from the records' own mean embedding."""
+"""Most steps for colour images. Their classes differ little compared with the noise: with more
+steps, images come closer to the release but farther from the records' own mean embedding."""
 _LEAST_STEPS: Final = 30
 _OF_PIXELS: Final = 60
 """Most steps where only mean images are released. Templates start at the means and are sharpened to
