@@ -1,4 +1,4 @@
-"""The feature map of a torch network of one's own."""
+"""A feature map made from the user's own torch network."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def tangent_features_of(
     front: Front | None = None,
     levels: int = PIXEL_LEVELS,
 ) -> TangentFeatures:
-    """Make a feature map of the layers and weights of a network.
+    """Make a feature map from the layers and weights of a network.
 
     Weights are rounded to the map's grid: to multiples of 2^-24 in the first layer, of 2^-16 in
     later ones, and of 2^-20 in the sum over the last layer's outputs.
@@ -52,7 +52,7 @@ def tangent_features_of(
         embedding = embed("mnist/", tangent_features_of(network, (784,)))
 
     Guarantee:
-        That of all tangent features: no feature is longer than 1, whatever the weights
+        That of all tangent features: no feature has a norm above 1, whatever the weights
         (docs/privacy/proofs.md, statements 1 and 2). The weights themselves go into the release:
         nothing covers what they were trained on.
 
@@ -61,8 +61,8 @@ def tangent_features_of(
             leaky ReLU, ReLU6, softsign, average pools, flattens and layer norms without weights.
             The first layer is linear or a convolution, the last one linear. The network must not
             have been trained on the sensitive records: the guarantee does not cover its weights.
-        shape: shape of a record as the network gets it: (values,), (channels, length) or (channels,
-            height, width).
+        shape: shape of the network's input for one record: (values,), (channels, length) or
+            (channels, height, width).
         front: fixed transform before the network; none if None.
         levels: largest integer in a record.
 
@@ -70,7 +70,7 @@ def tangent_features_of(
         The feature map, for `embed(data, features)`.
 
     Raises:
-        SchemaError: a layer is not one of these, or they do not fit one another.
+        SchemaError: a layer is not one of these, or the layers do not fit together.
     """
     wanted = "a torch.nn.Sequential of its layers"
     require_kind("network", network, nn.Sequential, wanted, refusal=SchemaError)

@@ -1,8 +1,8 @@
-"""Whether this machine computes exact sums as every other one does.
+"""A check that this machine computes the same exact sums as every other one.
 
-Embeddings of several machines can be added up, and a pass goes on after an interruption, because
-the features of a record are the same whole numbers everywhere (`dpntk.embed.exact.base`). Here they
-are compared with those of a few made-up records that are known.
+Embeddings from several machines can be added up, and an interrupted pass can be continued, because
+the features of a record are the same integers everywhere (`dpntk.embed.exact.base`). Here the sums
+over a few made-up records are compared with their known digests.
 """
 
 from __future__ import annotations
@@ -40,14 +40,14 @@ KNOWN: Final = {
     "pixels": "335b5d889d3632720b6907a3a6c812964167f8af5f8a83f91b021be853e70354",
     "random Fourier features": "af4901351caa0d0b36f5c093d9b918aa5e1b25ef6f48493eaa756700240db2f8",
 }
-"""Feature map to the SHA-256 of the sums."""
+"""Maps each feature map to the SHA-256 of its sums."""
 
 
 def differing(device: torch.device) -> list[str]:
-    """The feature maps whose sums are not the known ones; none if all is well.
+    """The feature maps whose sums differ from the known ones; none if all is well.
 
     Args:
-        device: to compute on.
+        device: where to compute.
     """
     found = {name: _digest(options, device) for name, options in _MAPS.items()}
     return [name for name, digest in found.items() if digest != KNOWN[name]]

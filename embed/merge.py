@@ -1,10 +1,10 @@
-"""Adding up embeddings of disjoint shards or sites: what one pass over all records gives.
+"""Merging the embeddings of disjoint shards or sites into that of one pass over all records.
 
 Guarantee:
-    Every merged embedding has the same plan, no sum overflows, and none goes in twice, so a record
-    that is in one shard contributes once, as statement 5 assumes. Whether two different shards
-    share a record cannot be seen in their sums: the owner answers for that. What a record has
-    spent is what its own shard's ledger says. (docs/privacy/proofs.md, statement 14.)
+    All merged embeddings have the same plan, no sum overflows, and no embedding is added twice. So
+    a record that is in one shard contributes once, as statement 5 assumes. The sums cannot show
+    whether two different shards share a record: the owner answers for that. The privacy loss of a
+    record so far is that in its own shard's ledger. (docs/privacy/proofs.md, statement 14.)
 """
 
 from __future__ import annotations
@@ -36,20 +36,20 @@ _SAME_OPTIONS: Final = "embed both with the same options, capacity and classes a
 
 
 def merge(paths: Sequence[Path | str]) -> Embedding:
-    """Add up embedding files. They are read one after the other, so memory holds only two.
+    """Add up embedding files. They are read one after another, so memory holds only two.
 
     Args:
-        paths: two or more embeddings, of records that are all different.
+        paths: two or more embeddings of disjoint sets of records.
 
     Returns:
         The embedding of all their records, with sums int64 (d, c) like theirs: SENSITIVE. Its
         ledger contains theirs as parts.
 
     Guarantee:
-        The result of one pass over all records, to the bit, if no record is in two of them. The
-        owner answers for that: a record that is in two counts twice, and is protected half as well.
-        The sum's ledger does not know what is released from a part afterwards; `merge_files` lets
-        nobody release from the parts until the sum is written. (docs/privacy/proofs.md, statement
+        The result equals that of one pass over all records, to the bit, if no record is in two of
+        them. The owner answers for that: a record in two of them counts twice, and is protected
+        half as well. The merged ledger does not include later releases from a part; `merge_files`
+        blocks releases from the parts until the sum is written. (docs/privacy/proofs.md, statement
         14.)
 
     Raises:
@@ -94,23 +94,23 @@ def merge(paths: Sequence[Path | str]) -> Embedding:
 def merge_files(
     paths: Sequence[Path | str], output: Path | str, *, overwrite: bool = False
 ) -> Embedding:
-    """Add up embedding files and write the sum; nothing can be released from them meanwhile.
+    """Merge embedding files and write the sum, blocking releases from them meanwhile.
 
     Example::
 
         merge_files(["north.h5", "south.h5"], "both.h5")
 
     Args:
-        paths: two or more embeddings, of records that are all different.
+        paths: two or more embeddings of disjoint sets of records.
         output: where to write the sum, readable by its owner alone (0600).
-        overwrite: whether an embedding that is there may be replaced, if no ledger is lost with it.
+        overwrite: whether an existing embedding may be replaced, if no ledger is lost with it.
 
     Returns:
         The embedding of all their records: SENSITIVE.
 
     Guarantee:
-        That of `merge`. The sum's ledger has every release that was made from a part before the sum
-        was written. From then on, release from the sum only.
+        That of `merge`. The merged ledger has every release made from a part before the sum was
+        written. From then on, release from the sum only.
 
     Raises:
         EmbeddingError: one of them is not a whole embedding.
@@ -147,10 +147,10 @@ def _contents(embedding: Embedding) -> frozenset[str]:
 
 @contextlib.contextmanager
 def _all_locked(paths: Sequence[Path]) -> Iterator[None]:
-    """Keep releases from being made from any of these files, and from others in their folders.
+    """Block releases from these files, and from others in their folders.
 
     Raises:
-        OutputError: a folder is not there, or cannot be locked.
+        OutputError: a folder does not exist, or cannot be locked.
     """
     folders: dict[tuple[int, int], Path] = {}
     for path in paths:
@@ -158,13 +158,13 @@ def _all_locked(paths: Sequence[Path]) -> Iterator[None]:
             status = path.parent.stat()
         folders[status.st_dev, status.st_ino] = path
     with contextlib.ExitStack() as held:
-        for _, path in sorted(folders.items()):  # in one order, so that nobody waits for ever
+        for _, path in sorted(folders.items()):  # in a fixed order, to avoid deadlock
             held.enter_context(locked(path))
         yield
 
 
 def _would_be_lost(output: Path, paths: Sequence[Path], ledger: Ledger) -> str:
-    """What a file says that is replaced, and the parts' ledgers do not; empty if nothing."""
+    """What the replaced file records and the parts' ledgers do not; empty if nothing."""
     if not output.exists() or any(output.samefile(path) for path in paths):
         return ""
     there = load_embedding(output).ledger

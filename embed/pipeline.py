@@ -50,28 +50,26 @@ def embed(
         digits = embed("mnist/", TangentOptions(width=800), SourceOptions(classes=10))
 
     Guarantee:
-        None: an embedding is as sensitive as the records. What makes the release's guarantee
-        possible is that each sum is exact, and that one record changes it by the difference of two
-        vectors of norm at most 1. (docs/privacy/proofs.md, statements 3 and 4.) If rows are
-        protected together, no more of them are added up than the schema's privacy unit says
-        (statement 21). Whatever `features` and `source` say counts as public: do not look it up in
-        the records.
+        None: an embedding is as sensitive as the records. The release's guarantee rests on two
+        facts: each sum is exact, and one record changes it by the difference of two vectors of norm
+        at most 1. (docs/privacy/proofs.md, statements 3 and 4.) If rows are protected together, no
+        more rows of a privacy unit are added up than the schema declares (statement 21). Everything
+        in `features` and `source` counts as public: do not look it up in the records.
 
     Args:
         data: the path of images or of a table (docs/guide/data.md and docs/guide/tables.md); an
-            address in object storage, such as "s3://bucket/folder"; a table in memory: a DataFrame
-            of pandas or Polars, or an Arrow table; a pair of arrays: images (n, height, width),
-            uint8 or floats in [0, 1], and labels (n,), whole numbers from 0; or what `open_source`
+            address in object storage, such as "s3://bucket/folder"; a table in memory: a pandas or
+            Polars DataFrame or an Arrow table; a pair of arrays: images (n, height, width), uint8
+            or floats in [0, 1], and labels (n,), whole numbers from 0; or what `open_source`
             returned. The same records give the same embedding, whatever form they come in.
-        features: which feature map: options such as `TangentOptions`, the default, or a map of your
-            own that was drawn without looking at the records (see `tangent_features_of`).
-        source: how to read the data, and what is publicly known about them. A table needs at least
-            a schema.
+        features: the feature map: options such as `TangentOptions`, the default, or your own map,
+            drawn without looking at the records (see `tangent_features_of`).
+        source: how to read the data, and what is publicly known about them. A table needs a schema.
         device: "auto", "cpu" or "cuda". It does not change a bit of the result.
-        capacity: how many records the sums must be able to hold, if shards are to be added up
-            later; if None, 2^20 or n, whichever is larger.
-        carry_out: how to pass over the records: `WorkFolder.carry_out` survives interruptions and
-            shares the work with other processes. If None, in memory and in one go.
+        capacity: how many records the sums must have room for, if shards are to be added up later;
+            if None, 2^20 or n, whichever is larger.
+        carry_out: how to make the pass: `WorkFolder.carry_out` survives interruptions and shares
+            the work with other processes. If None, the pass runs in memory, in one go.
 
     Returns:
         The embedding, with sums int64 (d, c) for a map of dimension d and c classes: SENSITIVE, not
@@ -119,14 +117,14 @@ def embed(
 
 
 def _in_memory(data: Path | str | Held | Source) -> bool:
-    """Whether nobody else can change the data, or whoever opened them answers for that."""
+    """Whether the data are safe from changes by others, or their opener answers for that."""
     return not isinstance(data, str | Path)
 
 
 def _feature_map(
     features: FeatureOptions | FeatureMap, schema: Schema
 ) -> tuple[FeatureMap, PublicModule | None]:
-    """The map, and the module that computes it if it is one of a module."""
+    """The feature map, and the module that computes it, if any."""
     if isinstance(features, FeatureOptions):
         return features.prepare(schema)
     if isinstance(features, PerceptualFeatures):

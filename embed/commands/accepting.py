@@ -1,4 +1,4 @@
-"""A look at what a draft has looked up, and a yes or no to each column of it."""
+"""Confirming a draft: shows what it looked up, and asks for a yes or no to each column."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _ENTRIES: Final = ("transform", "step", "decimals", "unit", "format")
 
 
 def accepted(draft: Draft) -> Draft:
-    """Show what was looked up, and confirm that to which the owner says yes."""
+    """Show what was looked up, and confirm the columns to which the owner says yes."""
     table = TextTable("what was looked up in the data")
     table.add_column("column")
     table.add_column("kind", wrap=False)
@@ -51,13 +51,13 @@ def accepted(draft: Draft) -> Draft:
 
 
 def _steps(column: Column) -> str:
-    """What else is said of numbers and times: whoever says yes confirms that, too."""
+    """The other properties of numbers and times, which a yes confirms as well."""
     said = column.to_json()
     return ", ".join(f"{entry} {said[entry]}" for entry in _ENTRIES if entry in said)
 
 
 def _values(column: Column) -> str:
-    """Bounds, or some of the categories."""
+    """The bounds, or some of the categories."""
     if column.kind.numeric:
         assert column.lower is not None
         assert column.upper is not None

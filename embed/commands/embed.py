@@ -55,7 +55,7 @@ from .source_options import say_what_was_looked_up, source_options, with_schema
 
 _MOST_RECORDS: Final = 1 << 62
 _LEAST_DELTA: Final = default_delta(Adjacency.REPLACE_ONE, _MOST_RECORDS)
-"""Least delta of a ceiling for which none is given: the number of records will decide."""
+"""The least delta that a ceiling can get by default: the number of records decides it later."""
 
 
 @click.command("embed", cls=SectionedCommand)
@@ -173,7 +173,7 @@ def command(
     if not work.may_be_finished:
         may_write()
     use_threads(threads)
-    # A ledger that is there will be taken over.
+    # An existing ledger will be taken over.
     require_not_raised(account.ceiling(_LEAST_DELTA), output)
     with work:
         try:
@@ -191,7 +191,7 @@ def command(
             notice(str(reason))
             return
         ceiling = account.ceiling(_usual_delta(embedding))
-        # A release may have been made, or a file put there, while the records were read.
+        # While the records were read, a release or another file may have been made.
         save_embedding(embedding, output, overwrite=overwrite, ceiling=ceiling, data_set=data_set)
         work.remove()
     _say_what_was_made(embedding, output, bounds_of)
@@ -199,12 +199,12 @@ def command(
 
 @dataclass(frozen=True)
 class _Account:
-    """What is to be kept account of: the options of the ceiling, and the name of the records.
+    """The options of the ledger: the ceiling, and the name of the data set.
 
     Attributes:
-        epsilon: of the ceiling; None for no ceiling.
-        delta: of the ceiling; None for the usual one.
-        data_set: name of the records; None if they have none.
+        epsilon: the ceiling's epsilon; None for no ceiling.
+        delta: the ceiling's delta; None for the default.
+        data_set: name of the data set, if any.
     """
 
     epsilon: float | None
@@ -212,10 +212,10 @@ class _Account:
     data_set: str | None
 
     def require_possible(self) -> None:
-        """Refuse early what there can be no ledger of.
+        """Refuse early what no ledger can hold.
 
         Raises:
-            BudgetError: the ceiling makes no sense, or the records cannot have that name.
+            BudgetError: the ceiling makes no sense, or the name of the data set is invalid.
         """
         if self.epsilon is None and self.delta is not None:
             raise BudgetError("--budget-delta means nothing without --budget-eps")
@@ -224,16 +224,16 @@ class _Account:
             require_name(self.data_set)
 
     def ceiling(self, usual: float) -> PrivacyBudget | None:
-        """The ceiling, at the delta `usual` if none is given."""
+        """The ceiling, with the delta `usual` if none is given."""
         if self.epsilon is None:
             return None
         return PrivacyBudget(self.epsilon, usual if self.delta is None else self.delta)
 
     def require_kept(self, output: Path) -> None:
-        """Check that a result which was there already has this ceiling, and name its records.
+        """Check that an existing result has this ceiling, and name its data set.
 
         Raises:
-            BudgetError: it has another one.
+            BudgetError: it has another ceiling.
         """
         made = load_embedding(output)
         ceiling = self.ceiling(_usual_delta(made))
@@ -252,7 +252,7 @@ def _magnitudes(
     unit: PrivacyUnit | None,
     accept_from_data: bool,
 ) -> tuple[FeatureMap, SourceOptions]:
-    """The map that counts magnitudes of columns whose bounds are to be found, and their schema."""
+    """The map that counts the magnitudes of columns to find their bounds, and their schema."""
     path = source.schema
     if not isinstance(path, Path):
         raise SchemaError("--private-bounds means nothing without --schema")
@@ -264,18 +264,18 @@ def _magnitudes(
 
 
 def _usual_delta(embedding: Embedding) -> float:
-    """The delta of a ceiling if none is given: where units are protected, n is as well."""
+    """The default delta of a ceiling; if units are protected, it must not depend on n."""
     alone = embedding.schema.privacy_unit is None
     return default_delta(Adjacency.REPLACE_ONE, embedding.records) if alone else DEFAULT_DELTA
 
 
 def _say_what_was_made(embedding: Embedding, output: Path, bounds_of: Path | None) -> None:
-    """Tell the owner what is in the file, that it is sensitive, and what comes next.
+    """Tell the owner what the file holds, that it is sensitive, and what comes next.
 
     Args:
-        embedding: that was made.
-        output: where it is.
-        bounds_of: the schema whose bounds are to be found from it; None if it is to be released.
+        embedding: the embedding.
+        output: its file.
+        bounds_of: the schema whose bounds will be found from it; None if it will be released.
     """
     schema = embedding.schema
     say_what_was_looked_up(schema)

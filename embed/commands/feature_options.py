@@ -1,4 +1,4 @@
-"""Options of a feature map, which several commands share."""
+"""The options of a feature map, shared by several commands."""
 
 from __future__ import annotations
 
@@ -27,13 +27,12 @@ from ..feature_options.tangent import (
 )
 
 MakeOptions = Callable[..., FeatureOptions]
-"""What makes the options of the kind that was chosen, from all that were given and those that a
-command has besides."""
+"""Makes the options of the chosen kind from those given and from the command's own."""
 OF_THE_MAP: Final = (
     "features", "arch", "width", "activation", "front", "frequencies", "length_scale", "marginals",
     "pairs", "moments", "target", "pixels", "squares", "rectified", "preset",
 )  # fmt: skip
-"""Names of the parameters that `feature_options` adds."""
+"""The names of the parameters that `feature_options` adds."""
 _WIDTHS: Final = ", ".join(
     f"{'_'.join(map(str, widths))} for {arch}" for arch, widths in ARCHITECTURES.items()
 )
@@ -123,13 +122,13 @@ _OPTIONS: Final = all_of(
 
 
 def feature_options(command: Callable[..., None]) -> Callable[..., None]:
-    """Add --features, --arch and so on, and hand `MakeOptions` over as `features`."""
+    """Add --features, --arch and so on, and pass `MakeOptions` on as `features`."""
 
     @functools.wraps(command)
     def with_options(**given: Any) -> None:  # noqa: ANN401 - handed on
         said = {name: given.pop(name) for name in OF_THE_MAP}
         kind, preset = said.pop("features"), said["preset"]
-        options_for(kind, **said)  # refuses early what makes no sense
+        options_for(kind, **said)  # refuses nonsense early
         if preset:
             notice(f"--preset {preset}: tuned on that data set, for which no guarantee covers it")
         command(features=functools.partial(options_for, kind, **said), **given)

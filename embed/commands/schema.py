@@ -122,5 +122,5 @@ def command(
 
 
 def _stem_of(data: Path | str) -> str:
-    """The name of a file or folder without its suffix; of `.` as well."""
+    """The name of a file or folder, also of `.`, without its suffix."""
     return data.resolve().stem if isinstance(data, Path) else Path(data).stem

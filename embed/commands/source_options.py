@@ -1,4 +1,4 @@
-"""Options of the data that are read, which several commands share."""
+"""The options that say how to read the data, shared by several commands."""
 
 from __future__ import annotations
 
@@ -107,7 +107,7 @@ _OPTIONS: Final = all_of(
 
 
 def source_options(command: Callable[..., None]) -> Callable[..., None]:
-    """Add --split, --classes and so on, and hand their meaning over as `source`."""
+    """Add --split, --classes and so on, and pass them on as `source`."""
 
     @functools.wraps(command)
     def with_options(
@@ -130,15 +130,15 @@ def source_options(command: Callable[..., None]) -> Callable[..., None]:
 def with_schema(
     source: SourceOptions, *, accept_from_data: bool, privacy_unit: PrivacyUnit | None = None
 ) -> SourceOptions:
-    """The options with the schema that --schema and --accept-from-data speak of, if there is one.
+    """The options with the schema given by --schema and --accept-from-data, if any.
 
     Args:
-        source: as `source_options` hands them over.
-        accept_from_data: whether what the draft looked up in the data may stand.
-        privacy_unit: whose rows --unit protects together; what the schema says if None.
+        source: the options from `source_options`.
+        accept_from_data: whether to accept what the draft looked up in the data.
+        privacy_unit: the unit given by --unit; if None, the schema's.
 
     Raises:
-        SchemaError: it cannot be used as it is, or one of these means nothing without a schema.
+        SchemaError: the schema cannot be used as it is, or an option needs a schema.
     """
     if isinstance(source.schema, Path):
         schema = read_schema(
@@ -153,7 +153,7 @@ def with_schema(
 
 
 def say_what_was_looked_up(schema: Schema) -> None:
-    """Tell the owner what the guarantee does not cover because it was read off the data."""
+    """Tell the owner what the guarantee does not cover because it was looked up in the data."""
     if schema.from_data:
         declared = "--schema"
         if isinstance(schema, ImageSchema):

@@ -1,4 +1,4 @@
-"""Layers with weights in arithmetic whose every bit is defined: `dpntk.common.numerics.exact`."""
+"""Layers with weights, in arithmetic that defines every bit (`dpntk.common.numerics.exact`)."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from ...common.numerics.exact import round_to_digits, sum_in_fixed_order
 class ExactAffine:
     """A layer with weights.
 
-    Convolutions are products of matrices, too: libraries convolve one record after another where
-    they are to multiply and add only.
+    A convolution, too, is computed as a matrix product: to use only multiplications and additions,
+    libraries would have to convolve one record at a time.
 
     Args:
         layer: the layer.
-        levels: of the records, if this is the first layer, which gets whole numbers 0..levels;
-            None for a layer inside the network.
-        device: where records are.
+        levels: the levels of the records, if this is the first layer, whose inputs are integers
+            0..levels; None for a layer inside the network.
+        device: where the records are.
     """
 
     def __init__(self, layer: AffineLayer, levels: int | None, device: torch.device) -> None:
@@ -41,13 +41,13 @@ class ExactAffine:
         self._digits = int(math.log2(EXACT / reach))
 
     def forward(self, values: Tensor) -> Tensor:
-        """(b, *shape before) to (b, *shape after)."""
-        if self._levels is not None:  # whole numbers: exact as they are
+        """Map inputs (b, *shape before) to outputs (b, *shape after)."""
+        if self._levels is not None:  # integers are exact as they are
             return self._apply(values).add_(self._bias * self._levels).mul_(1.0 / self._levels)
         return self._apply(round_to_digits(values, self._digits)).add_(self._bias)
 
     def backward(self, delta: Tensor) -> Tensor:
-        """(b, *shape after) to (b, *shape before)."""
+        """Map output gradients (b, *shape after) to input gradients (b, *shape before)."""
         return self._apply_back(round_to_digits(delta, self._digits))
 
     def _apply(self, values: Tensor) -> Tensor:
@@ -65,22 +65,22 @@ class ExactAffine:
         return made.view(len(delta), -1, *delta.shape[2:])
 
     def gradient(self, values: Tensor, delta: Tensor) -> tuple[Tensor, Tensor]:
-        """Gradients of a convolution's weights and biases, written out for every record.
+        """Per-record gradients of a convolution's weights and biases, written out.
 
         Args:
-            values: what the layer got, (b, *shape before).
-            delta: (b, *shape after).
+            values: the layer's inputs, (b, *shape before).
+            delta: the gradients of its outputs, (b, *shape after).
 
         Returns:
             (b, weights) and (b, outputs).
         """
         deltas = delta.flatten(2)
-        # Both factors in two slices each, so that sums of products over the places are exact; the
-        # product of the smaller slices is below what slices leave out.
+        # Each factor is split into two slices, so that sums of products over the positions are
+        # exact. The product of the two smaller slices is below what the slices leave out.
         digits = (53 - math.ceil(math.log2(deltas.shape[2]))) // 2
         larger = round_to_digits(deltas, digits)
         smaller = round_to_digits(deltas - larger, digits)
-        if self._levels is not None:  # whole numbers below 2^digits
+        if self._levels is not None:  # integers below 2^digits
             patches = self._patches(values).mT
             weights = larger @ patches + smaller @ patches
         else:
@@ -94,7 +94,7 @@ class ExactAffine:
         return weights, sum_in_fixed_order(deltas)
 
     def _patches(self, values: Tensor) -> Tensor:
-        """What the kernel sees at every place, (b, channels x kernel, places)."""
+        """The patch under the kernel at every position, (b, channels x kernel, positions)."""
         (high, wide), (above, before) = self._size, self._padding
         images = functional.pad(_as_images(values), (before, before, above, above))
         windows = images.unfold(2, high, 1).unfold(3, wide, 1)
@@ -102,5 +102,5 @@ class ExactAffine:
 
 
 def _as_images(values: Tensor) -> Tensor:
-    """One dimension is two of which the first is 1."""
+    """Treat one spatial dimension as two, the first of size 1."""
     return values.view(*values.shape[:2], -1, values.shape[-1])

@@ -1,8 +1,8 @@
-"""What the exact form of a feature map offers.
+"""The interface of a feature map's exact form.
 
-A record's feature is a vector of whole numbers, in grid units, that depends on the record's bytes
-alone and is no longer than the map's bound; sums of them are exact. (docs/privacy/proofs.md,
-statements 3 and 4.)
+In exact form, a record's feature is a vector of integers, in grid units. It depends on the record's
+bytes alone, its norm is at most the map's bound, and sums of such vectors are exact.
+(docs/privacy/proofs.md, statements 3 and 4.)
 """
 
 from __future__ import annotations
@@ -19,17 +19,18 @@ from ...common.features.base import FeatureMap
 from ...common.registry import Registry
 
 SAFETY: Final = 1.0 - 2.0**-40
-"""Tables are shortened by this, far more than their error, before they are cut to integers."""
+"""Features are scaled by this factor before they are truncated to integers: it shortens them by far
+more than their rounding error."""
 CACHED: Final = 2**18
-"""Numbers that a processor keeps at hand: more at a time would go to memory after every operation.
-"""
+"""How many numbers fit into a processor's cache: more at a time would go to memory after every
+operation."""
 KEPT: Final = 2**21
-"""Numbers whose memory a processor's allocator keeps and gives again. Larger ones it fetches from
-the system every time, which takes longer than to compute them."""
+"""How many numbers fit into a block of memory that the CPU allocator reuses. Larger blocks come
+from the system each time, which takes longer than computing the numbers."""
 
 
 class BatchFeatures(Protocol):
-    """Features of a batch, in whatever form they can be added up cheaply."""
+    """Features of a batch, in a form that is cheap to add up."""
 
     def norms(self) -> Tensor:
         """Norms in grid units, float64 (b,)."""
@@ -41,11 +42,11 @@ class BatchFeatures(Protocol):
 
 
 class ExactMap(Protocol):
-    """A feature map in whole grid units."""
+    """A feature map whose features are integers in grid units."""
 
     @property
     def chunk_size(self) -> int:
-        """The most records whose features are asked for at a time."""
+        """The largest number of records per call of `features`."""
         ...
 
     def features(self, records: Tensor) -> BatchFeatures:
@@ -56,8 +57,8 @@ class ExactMap(Protocol):
 EXACT_FORMS: Final[Registry[type[FeatureMap], Callable[..., ExactMap]]] = Registry(
     __package__ or ""
 )
-"""What makes the exact form of a map from the map, a grid and a device, by the map's class. A map
-that a module computes needs the `module`, too."""
+"""Maps the class of a feature map to what makes its exact form from the map, a grid and a device. A
+map that a module computes also needs the `module`."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -81,7 +82,7 @@ class ExplicitFeatures(RedactedRepr):
 
 
 def rows_at_once(values: Tensor, numbers: int = CACHED) -> int:
-    """How many rows of a matrix to work on at a time, by their numbers; on a card, all of them."""
+    """Rows of a matrix to process at a time, `numbers` numbers in all; on a GPU, all rows."""
     if values.device.type != "cpu":
         return max(1, len(values))
     return max(1, numbers // max(1, values.shape[1]))

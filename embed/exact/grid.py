@@ -1,4 +1,4 @@
-"""The grid unit, in which class sums are counted."""
+"""The quantisation grid: the unit in which class sums are counted."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class Grid:
     Attributes:
         levels: records hold integers 0..levels.
         shift: s, the number of binary digits kept of delta / ||.||.
-        capacity: how many records a sum on this grid can hold without overflow.
+        capacity: the most records that a sum on this grid can hold without overflow.
 
     Raises:
         SchemaError: there is no such grid: a sum could overflow.
@@ -30,7 +30,7 @@ class Grid:
 
     def __post_init__(self) -> None:
         numbers = (self.levels, self.shift, self.capacity)
-        # The shift first: no number is made that takes more memory than it has bits.
+        # The shift is checked first, so that a huge one does not make a huge number.
         if (
             not all(type(number) is int and 0 < number <= LARGEST_SUM for number in numbers)
             or not SMALLEST_SHIFT <= self.shift <= LARGEST_SHIFT
@@ -43,7 +43,7 @@ class Grid:
         """The finest grid on which `capacity` unit-norm features cannot overflow an int64.
 
         Raises:
-            SchemaError: so many records leave no grid worth the name.
+            SchemaError: no grid that is fine enough has room for so many records.
         """
         shift = (LARGEST_SUM // (max(capacity, 1) * levels)).bit_length() - 1
         if capacity < 1 or shift < SMALLEST_SHIFT:
@@ -55,7 +55,7 @@ class Grid:
 
     @property
     def units_per_one(self) -> int:
-        """1/g: how many grid units make the value 1."""
+        """1/g: the number of grid units that make the value 1."""
         return units_per_one(self.levels, self.shift)
 
     @property

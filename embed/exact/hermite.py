@@ -1,8 +1,8 @@
-"""Hermite features in whole grid units: a value has so few levels that all can be tabulated.
+"""Hermite features in whole grid units: values have so few levels that tables hold them all.
 
 The sum kernel's part is looked up in a table of whole numbers. The product kernel's part is the
-product of two entries of a table of float64, scaled and cut: elementwise, so IEEE 754 defines it to
-the last bit.
+product of two float64 table entries, scaled and truncated. These operations are elementwise, so
+IEEE 754 defines the result to the last bit.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ class ExactHermite:
 
     Guarantee:
         As for `ExactTangentFeatures`: a feature depends on its record's bytes, the weights, the
-        grid and the tables alone, and its norm is at most 1. Terms have either sign, so what keeps
-        inner products of a nonnegative map from falling below 0 is that they are MARGIN / 2 at
-        least before cuts, each of which changes a term by less than 1. (docs/privacy/proofs.md,
-        statement 3.)
+        grid and the tables alone, and its norm is at most 1. Terms have either sign. Inner products
+        of a nonnegative map stay at or above 0 because they are at least MARGIN / 2 before
+        truncation, and truncation changes a term by less than 1. (docs/privacy/proofs.md, statement
+        3.)
 
     Raises:
-        SchemaError: the grid is so coarse that cuts could.
+        SchemaError: the grid is so coarse that truncation could make inner products negative.
     """
 
     def __init__(self, feature_map: HermiteFeatures, grid: Grid, device: torch.device) -> None:

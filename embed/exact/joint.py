@@ -23,23 +23,23 @@ from .tangent import ExactTangentFeatures
 _CHUNK: Final = 1 << 14
 _LEAST_CHUNK: Final = 1 << 9
 _MOST_HITS: Final = 1 << 22
-"""How many places of nonzero features are held at a time: 32 MiB of them."""
+"""The most places of nonzero features that are held at a time (32 MiB)."""
 _LEAST_FACTOR: Final = 128
-"""The factor is cut to a whole number. From this size on that costs 1 % at most, and far less on a
-usual grid."""
+"""The least factor of a moment feature. A factor is truncated to an integer, which costs at most
+1 % from this size on, and far less on a usual grid."""
 _DIGITS: Final = 24
-"""Binary digits of factors whose products are summed at a time. With two numbers of at most 31 and
-`_CHUNK` records the sums have 48 digits, and with two of a target, up to 5 times as large, less
-than 53."""
+"""Binary digits of a factor that are summed at a time. With two numbers of at most 31 and `_CHUNK`
+records the sums have 48 digits; with two numbers of a target, up to 5 times as large, less than
+53."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class SparseFeatures(RedactedRepr):
-    """Features of a batch that are the same whole number at a few places and 0 elsewhere.
+    """Features of a batch that equal one integer at a few places and are 0 elsewhere.
 
     Attributes:
-        places: int64 (b, k), different ones in a row.
-        entry: the number.
+        places: int64 (b, k), distinct within a row.
+        entry: the integer.
     """
 
     places: Tensor
@@ -53,7 +53,7 @@ class SparseFeatures(RedactedRepr):
     def add_to(self, column: Tensor, rows: slice) -> None:
         """Add the features of some records to a column of class sums, int64 (d,)."""
         places = self.places[rows].flatten()
-        # `bincount` would have a card ask how large they are, and wait for the answer.
+        # `bincount` would make a GPU look up the largest index first, and wait for it.
         column.scatter_add_(0, places, torch.full_like(places, self.entry))
 
 
@@ -68,11 +68,11 @@ class ExactMarginals:
         size: at most 1: features are multiplied by it.
 
     Guarantee:
-        As for `ExactTangentFeatures`; the norm is at most `size`, because the entry is cut to a
-        whole number. (docs/privacy/proofs.md, statement 3.)
+        As for `ExactTangentFeatures`; the norm is at most `size`, because the entry is truncated to
+        an integer. (docs/privacy/proofs.md, statement 3.)
 
     Raises:
-        SchemaError: a release has given groups another number than columns.
+        SchemaError: the map comes from a release, which has chosen its groups of columns already.
     """
 
     def __init__(
@@ -100,11 +100,11 @@ class ExactMarginals:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ProductFeatures(RedactedRepr):
-    """Features of a batch that are all products of the numbers of a record, times one number.
+    """Features of a batch: all products of two numbers of a record, times the record's factor.
 
     Attributes:
-        numbers: float64 (b, k), whole.
-        factors: the numbers, whole, int64 (b,).
+        numbers: the records' numbers, float64 (b, k), integers.
+        factors: the records' factors, int64 (b,).
     """
 
     numbers: Tensor
@@ -117,7 +117,7 @@ class ProductFeatures(RedactedRepr):
     def add_to(self, column: Tensor, rows: slice) -> None:
         """Add the features of some records to a column of class sums, int64 (d,)."""
         numbers, factors = self.numbers[rows], self.factors[rows]
-        # Of each factor, few enough digits at a time that sums of products are below 2^53.
+        # Each factor in parts of few enough digits that sums of products stay below 2^53.
         high, low = factors >> _DIGITS, factors & ((1 << _DIGITS) - 1)
         for digits, shift in ((high, _DIGITS), (low, 0)):
             sums = numbers.T @ (numbers * digits[:, None])
@@ -134,8 +134,8 @@ class ExactMoments:
         size: at most 1: features are multiplied by it.
 
     Guarantee:
-        As for `ExactTangentFeatures`; the norm is at most `size`, because the factor, that over
-        |z|^2, is cut to a whole number, and inner products are squares times two such factors,
+        As for `ExactTangentFeatures`; the norm is at most `size`, because the factor, `size` over
+        |z|^2, is truncated to an integer. Inner products are squares times two such factors,
         neither of them negative. (docs/privacy/proofs.md, statement 3.)
 
     Raises:
@@ -170,7 +170,7 @@ class SideBySide(RedactedRepr):
 
     Attributes:
         parts: in the order of their coordinates.
-        places: where these are.
+        places: the coordinates of each part.
     """
 
     parts: tuple[BatchFeatures, ...]
@@ -194,8 +194,8 @@ class ExactJoint:
     """`JointFeatures` in whole grid units.
 
     Guarantee:
-        As for `ExactTangentFeatures`: with parts of norms at most a, b and c, all shortened by
-        2^-40, the norm is at most 1. (docs/privacy/proofs.md, statement 3.)
+        As for `ExactTangentFeatures`: the parts have norms at most a, b and c, all shortened by
+        2^-40, so the norm is at most 1. (docs/privacy/proofs.md, statement 3.)
     """
 
     def __init__(self, feature_map: JointFeatures, grid: Grid, device: torch.device) -> None:

@@ -1,8 +1,8 @@
 """Perceptual features in whole grid units.
 
-A module adds in floating point, in an order that depends on batches and threads. So it sees one
-record at a time, always in the same way, on a processor: what it says of a record is then a
-function of that record. All after it is elementwise in float64, or added in a fixed order.
+A module adds in floating point, in an order that depends on batches and threads. So it always gets
+one record at a time, in the same way, on a CPU: its output is then a function of that record. All
+later steps are elementwise in float64, or add in a fixed order.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from .grid import Grid
 
 _LARGEST_CHUNK: Final = 64
 _CHUNK_VALUES: Final = 1 << 23
-"""Numbers that a chunk's features are made of, at most (64 MiB)."""
+"""The most numbers that the features of a chunk consist of (64 MiB)."""
 
 
 @EXACT_FORMS.add(PerceptualFeatures)
@@ -31,12 +31,12 @@ class ExactPerceptual:
 
     Guarantee:
         A feature depends on its record's bytes, the module, the grid and the machine alone, if the
-        module is a function: it is asked about one image again before and after every chunk, and
-        refused if it says anything else. The norm of a feature is at most 1.
+        module is a function. To test that, one image is evaluated again before and after every
+        chunk, and the module is refused if its output changes. The norm of a feature is at most 1.
         (docs/privacy/proofs.md, statement 3.)
 
     Raises:
-        SchemaError: the module is missing, or another one.
+        SchemaError: the module is missing, or not the map's.
     """
 
     def __init__(
@@ -52,7 +52,7 @@ class ExactPerceptual:
 
     @property
     def chunk_size(self) -> int:
-        """Few enough for progress to be seen and for the memory to stay small."""
+        """Small enough to show progress and to use little memory."""
         return max(1, min(_LARGEST_CHUNK, _CHUNK_VALUES // self._map.dimension))
 
     def features(self, records: Tensor) -> ExplicitFeatures:
@@ -62,8 +62,8 @@ class ExactPerceptual:
             records: float64 (b, record size), integers 0..levels.
 
         Raises:
-            DataError: what the module says of a record is not finite.
-            ModuleError: the module failed, or does not say the same twice.
+            DataError: the module's output for a record is not finite.
+            ModuleError: the module failed, or its output for the same image changed.
         """
         said = self._module.one_by_one((records.cpu() / self._map.levels).float()).double()
         if not bool(said.isfinite().all()):
@@ -83,7 +83,8 @@ class ExactPerceptual:
     def _of_length(self, weight: float, vectors: Tensor) -> Tensor:
         """Vectors divided by their norms and multiplied by a weight, in grid units; 0 stays 0.
 
-        Neither squares of float32 numbers nor squares of these overflow or vanish in float64.
+        Neither squares of float32 numbers nor the squares of those overflow or underflow in
+        float64.
         """
         norms = square_root(sum_of_squares(vectors))
         scale = torch.where(norms > 0, weight * self._units / norms, 0.0)

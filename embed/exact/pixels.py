@@ -1,4 +1,4 @@
-"""Pixels themselves in whole grid units."""
+"""Pixels as features, in whole grid units."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ class ExactPixels:
     Args:
         feature_map: the map.
         grid: the unit.
-        device: where records are; nothing has to be there beforehand.
+        device: where the records are; nothing has to be prepared there.
         size: at most 1: features are multiplied by it.
 
     Guarantee:
         A feature depends on its record's bytes and on the grid alone: the squared norm is a sum of
-        whole numbers below 2^53, which is exact, and all after that is elementwise. It is no
-        longer than `size`: it is shortened by 2^-40, more than three roundings of 2^-53 can
-        lengthen it, and cut towards zero. (docs/privacy/proofs.md, statement 3.)
+        integers below 2^53, which is exact, and all later steps are elementwise. Its norm is at
+        most `size`: it is shortened by 2^-40, more than three roundings of 2^-53 can lengthen it,
+        and truncated towards zero. (docs/privacy/proofs.md, statement 3.)
     """
 
     def __init__(

@@ -1,7 +1,7 @@
-"""The definition of the features, computed literally: one gradient for each record.
+"""The definition of the tangent features, computed literally: one gradient per record.
 
-Nothing in the pipeline uses it, because it makes n x d numbers. It is what tests and benchmarks
-compare the engine with, and what a reader can check the engine against.
+The pipeline does not use it, because it makes n x d numbers. Tests and benchmarks compare the
+engine with it, and so can a reader.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ from ...common.features.ntk.map import TangentFeatures
 def network_of(feature_map: TangentFeatures) -> nn.Sequential:
     """The network as a torch module, in double precision, on vectors (b, inputs).
 
-    Any output weights will do whose sum over the outputs is the readout; here each is an equal
-    part of it.
+    Any output weights will do if they sum to the readout over the outputs; here each output has an
+    equal part of it.
     """
     modules: list[nn.Module] = [nn.Unflatten(1, feature_map.shape)]
     modules += [
@@ -76,11 +76,12 @@ def _module(layer: Layer, shape: Shape) -> nn.Module:
 
 
 def features(feature_map: TangentFeatures, records: Tensor) -> Tensor:
-    """Make phi of every record by `vmap(grad)`: normalised gradients of the sum of the outputs.
+    """Compute phi of every record by `vmap(grad)`: normalised gradients of the sum of outputs.
 
     Args:
         feature_map: the map.
-        records: float64 (n, inputs), values 0..1: what the network gets. Gradients flow back.
+        records: float64 (n, inputs), values 0..1: the network's inputs. Gradients flow back to
+            them.
 
     Returns:
         float64 (n, d).
@@ -97,7 +98,7 @@ def features(feature_map: TangentFeatures, records: Tensor) -> Tensor:
 
 
 def features_one_by_one(feature_map: TangentFeatures, records: Tensor) -> Iterator[Tensor]:
-    """Yield phi of one record after the other, each by a backward pass of its own."""
+    """Yield phi of one record after another, each by its own backward pass."""
     network = network_of(feature_map)
     parameters = list(network.parameters())
     for record in records:
@@ -106,7 +107,7 @@ def features_one_by_one(feature_map: TangentFeatures, records: Tensor) -> Iterat
 
 
 def _merge(feature_map: TangentFeatures, gradients: Sequence[Tensor]) -> Tensor:
-    """Divide by the norm, and keep one scaled copy of the gradients that all outputs share."""
+    """Divide by the norm, and keep one scaled copy of what all outputs share."""
     *hidden, output, last = gradients
     full = torch.cat([gradient.flatten(1) for gradient in gradients], dim=1)
     scale = math.sqrt(feature_map.outputs)

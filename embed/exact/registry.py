@@ -1,4 +1,4 @@
-"""Which feature map has which exact form."""
+"""The exact form of each feature map."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ def exact_map(
     Args:
         feature_map: the map.
         grid: the unit of its features.
-        device: where sums are.
-        module: what `module_for` gives for the map.
+        device: where the sums are.
+        module: the result of `module_for` for the map.
 
     Raises:
-        SchemaError: the grid is for records of other levels, or the map's module is missing.
+        SchemaError: the grid is for records with other levels, or the map's module is missing.
     """
     if grid.levels != feature_map.levels:
         raise SchemaError("the grid and the feature map disagree about the records' levels")

@@ -1,9 +1,9 @@
 """Random Fourier features in whole grid units, without rounding errors.
 
 A phase t x is a whole number of 2^-32 turns, exact in float64 whatever the order of summation. Its
-first 20 digits are looked up in a table of cosines, cut to whole grid units. So the feature is a
-function of the record's bytes, and cos^2 + sin^2 <= 1 holds in integers too. Cutting the phase
-changes a coordinate by less than 2 pi 2^-20 of its largest size.
+first 20 binary digits are looked up in a table of cosines, truncated to whole grid units. So the
+feature is a function of the record's bytes, and cos^2 + sin^2 <= 1 holds in integers too.
+Truncating the phase changes a coordinate by less than 2 pi 2^-20 of its largest size.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class ExactRFF:
         device: torch.device,
         size: float = 1.0,
     ) -> None:
-        # In steps of the table, 2^12 units of the frequencies' grid: phases stay as exact.
+        # In steps of the table, which are 2^12 units of the frequencies' grid: phases stay exact.
         steps = torch.as_tensor(feature_map.turns, dtype=torch.float64, device=device) * _TABLE
         self._steps = steps.T.contiguous()
         largest = SAFETY * size * grid.units_per_one / math.sqrt(feature_map.frequencies)

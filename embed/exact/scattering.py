@@ -1,7 +1,7 @@
-"""Fronts in whole numbers: every output is a function of its record's bytes alone, to the bit.
+"""Fronts in integers: every output is a function of its record's bytes alone, to the bit.
 
-Products of matrices add products of integers below 2^53, which a float64 holds exactly in any
-order; roots are rounded correctly by IEEE 754 and cut to integers; the rest is elementwise.
+Matrix products are sums of integers below 2^53, which float64 holds exactly in any order. Roots are
+rounded correctly, as IEEE 754 requires, and truncated to integers. The rest is elementwise.
 """
 
 from __future__ import annotations
@@ -23,18 +23,18 @@ from ...common.features.ntk.scattering import (
 from ...common.numerics.square_root import square_root
 
 _AT_ONCE: Final = 128
-"""Images in work at a time: what filters respond takes many times their room, and is best left in a
-processor's cache."""
+"""Images per step: the filters' responses are many times larger than the images, and best stay in
+the processor's cache."""
 _AT_ONCE_CUDA: Final = 2048
 
 
 class ExactFront:
-    """A front on integer records.
+    """A front (a fixed transform before the network) on integer records.
 
     Guarantee:
-        An output is a whole number 0..levels and depends on the bytes of its own record and on the
-        filters only, not on the batch, the number of threads or the device.
-        (docs/privacy/proofs.md, statement 3.)
+        An output is an integer 0..levels. It depends only on the bytes of its own record and on the
+        filters, not on the batch, the number of threads or the device. (docs/privacy/proofs.md,
+        statement 3.)
     """
 
     def __init__(self, front: Front, levels: int, device: torch.device) -> None:
@@ -64,7 +64,7 @@ class ExactFront:
     def _local_means(self, front: Scattering, records: Tensor) -> Tensor:
         real, imaginary = self._responses(records.view(-1, front.side, front.side)).unbind(1)
         modulus = square_root(real.square().addcmul_(imaginary, imaginary)).floor_()
-        # In units of levels / 2^14, summed over the places of a mean.
+        # In units of levels / 2^14, summed over the positions of a mean.
         total = modulus.sum(dim=1)
         local = total.mul_(GAIN * FILTER_GRID / POOL**2).floor_().clamp_(max=self._levels)
         return local.view(-1, front.places**2, front.channels).mT.reshape(len(records), -1)

@@ -1,16 +1,16 @@
-"""Features of a network's gradient in whole grid units, and class sums of them without any error.
+"""Tangent features in whole grid units, and their class sums without any error.
 
-Every record's feature is cut to whole numbers by a rule that looks at that record alone, and these
-are then added exactly. So the sum does not depend on the order of records, on how they are split
-into chunks, on the number of threads, or on the processor; sums of disjoint sets add up; and one
+Every record's feature is truncated to integers by a rule that looks at that record alone, and the
+integers are added exactly. So the sum does not depend on the order of records, on how they are
+split into chunks, on the number of threads, or on the processor. Sums of disjoint sets add up. One
 record's contribution has the same bits in every data set that holds it. (`numerics.exact` says why
-the guarantee needs that, and how activations and gradients come to have it.)
+the guarantee needs this, and how activations and gradients achieve it.)
 
 A linear layer's gradient stays a pair of factors, so that class sums are matrix products. For the
-first layer these are delta, cut to integers q = trunc(2^s delta / ||.||), and the whole numbers x
-of the record: q x is the feature in units of g = 1 / (levels 2^s). Behind a hidden layer both
-factors are real, and are cut twice each, so that three products of integers make up theirs
-(`_products_of_integers`). Gradients of convolutions are few numbers, and written out.
+first layer the factors are delta, truncated to integers q = trunc(2^s delta / ||.||), and the
+record's integers x: q x is the feature in units of g = 1 / (levels 2^s). Behind a hidden layer both
+factors are real. Each is split into integer parts, and three products of integers make up the
+product (`_products_of_integers`). Gradients of convolutions have few numbers and are written out.
 """
 
 from __future__ import annotations
@@ -37,28 +37,29 @@ from .scattering import ExactFront
 
 LARGEST_CHUNK: Final = 4096
 _AT_ONCE: Final = 1 << 18
-"""Values of the widest layer that are in work at a time (2 MiB): what a processor's cache holds."""
+"""Values of the widest layer per step (2 MiB): as many as a processor's cache holds."""
 _FEW: Final = 128
-"""Records that are in work at a time all the same, lest large weights be fetched too often; but see
-`_AT_MOST`."""
+"""The least number of records per step, lest large weights be fetched too often; `_AT_MOST` can
+lower it."""
 _AT_MOST: Final = 1 << 22
-"""Values of the widest layer of `_FEW` records, at most (32 MiB)."""
+"""The most values of the widest layer that `_FEW` records may take (32 MiB)."""
 _CHUNK_VALUES: Final = 1 << 26
-"""Numbers that a chunk's features are made of, at most (512 MiB)."""
+"""The most numbers that the features of a chunk consist of (512 MiB)."""
 _LARGEST_CUDA_CHUNK: Final = 40_000
-"""A card has its orders sooner than its work done only if there is much to do for each of them."""
+"""The largest chunk on a GPU. Chunks are large there, so that computing takes longer than launching
+the kernels."""
 _CHUNK_SHARE, _AT_ONCE_SHARE = 8, 64
-"""Into how many parts a card's memory is divided, of which a chunk's features take one at most, and
-the values of the widest layer that are in work at a time."""
+"""A chunk's features take at most 1/8 of a GPU's memory, and the widest layer's values per step at
+most 1/64."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class DenseFeatures(RedactedRepr):
-    """A part of the features of a few records, written out.
+    """A part of the features of some records, written out.
 
     Attributes:
         values: float64 (b, k), integers.
-        times: what they are to be multiplied by.
+        times: the factor to multiply them by.
     """
 
     values: Tensor
@@ -71,17 +72,17 @@ class DenseFeatures(RedactedRepr):
 
     @staticmethod
     def add_up(column: Tensor, some: Sequence[tuple[DenseFeatures, slice]]) -> None:
-        """Add rows of several such parts to the sums of a class, int64 (k,)."""
+        """Add rows of several such parts to a column of class sums, int64 (k,)."""
         for part, rows in some:
             column.add_(part.values[rows].to(torch.int64).sum(dim=0), alpha=part.times)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Products(RedactedRepr):
-    """A part of the features of a few records: a sum of outer products of integers.
+    """A part of the features of some records, as a sum of outer products of integers.
 
     Attributes:
-        pairs: float64 (b, outputs) and (b, inputs), integers.
+        pairs: the factors of each outer product, float64 (b, outputs) and (b, inputs), integers.
     """
 
     pairs: tuple[tuple[Tensor, Tensor], ...]
@@ -99,10 +100,11 @@ class Products(RedactedRepr):
 
     @staticmethod
     def add_up(column: Tensor, some: Sequence[tuple[Products, slice]]) -> None:
-        """Add rows of several such parts to the sums of a class, int64 (outputs x inputs,)."""
+        """Add rows of several such parts to a column of class sums, int64 (outputs x inputs,)."""
         pairs = [(u[rows].T, w[rows]) for part, rows in some for u, w in part.pairs]
         matrix = column.view(len(pairs[0][0]), -1)
-        # A few outputs at a time, in memory that is there; twice, in floating point and whole.
+        # A few outputs at a time, so that allocated memory is reused; it holds them twice, as
+        # floating-point numbers and as integers.
         outputs = rows_at_once(matrix, KEPT // 2)
         for start in range(0, len(matrix), outputs):
             few = slice(start, start + outputs)
@@ -120,10 +122,10 @@ class IntegerFeatures(RedactedRepr):
     """Features of a batch in grid units.
 
     Attributes:
-        places: of the parts in a feature.
-        pieces: the parts, for a few records after the others.
-        size: how many records a piece is of; the last one may be of fewer.
-        summable: of how many records a sum of products is a whole number that a float64 holds.
+        places: the coordinates of each part of a feature.
+        pieces: the parts of the features, for a few records at a time.
+        size: the number of records in a piece; the last piece may have fewer.
+        summable: how many records' products float64 can sum exactly.
     """
 
     places: Sequence[slice]
@@ -164,8 +166,8 @@ class IntegerFeatures(RedactedRepr):
 class ExactTangentFeatures:
     """`TangentFeatures` in whole grid units, in float64 with every bit defined.
 
-    Records are worked on a few at a time, so that what a layer makes of them stays in a cache; what
-    is kept for a chunk are the factors of its gradients.
+    A few records are processed at a time, so that a layer's outputs stay in a cache. Only the
+    factors of the gradients are kept for a whole chunk.
 
     Args:
         feature_map: the map.
@@ -175,11 +177,10 @@ class ExactTangentFeatures:
 
     Guarantee:
         The integer feature of a record, times g, is a function of the record's bytes, the weights
-        and the grid alone, and its norm is at most `size`: each coordinate is that of the computed
-        gradient, divided by the computed gradient's norm, shortened by 2^-40 (more than the norm's
-        floating-point error) and made smaller by cuts towards zero, which never lengthens a vector.
-        Signs are kept, so non-negativity of the map carries over. (docs/privacy/proofs.md,
-        statement 3.)
+        and the grid alone, and its norm is at most `size`: each coordinate of the computed gradient
+        is divided by the computed norm, shortened by 2^-40 (more than the norm's floating-point
+        error) and truncated towards zero, which never lengthens a vector. Signs are kept, so
+        non-negativity of the map carries over. (docs/privacy/proofs.md, statement 3.)
     """
 
     def __init__(
@@ -211,11 +212,11 @@ class ExactTangentFeatures:
 
     @property
     def summable(self) -> int:
-        """How many records may be summed in float64 before a sum could pass 2^53.
+        """How many records can be summed in float64 before a sum could exceed 2^53.
 
-        These sums are of products. One of the first layer, delta_j x with x <= 1, is at most
-        1 / sqrt(2) of the norm, whose square is at least delta_j^2 (x^2 + 1); one of another layer
-        is at most 1 of it.
+        The terms are products. A product of the first layer, delta_j x with x <= 1, is at most 1 /
+        sqrt(2) of the norm, whose square is at least delta_j^2 (x^2 + 1). A product of another
+        layer is at most the norm.
         """
         hidden = len(self._affine) > 1
         largest = self.grid.units_per_one * (1.0 if hidden else math.sqrt(0.5))
@@ -223,7 +224,7 @@ class ExactTangentFeatures:
 
     @property
     def chunk_size(self) -> int:
-        """How many records to work on at a time."""
+        """How many records to process at a time."""
         return max(1, self._fit)
 
     def features(self, records: Tensor) -> IntegerFeatures:
@@ -237,7 +238,7 @@ class ExactTangentFeatures:
         return IntegerFeatures(places, pieces, self._at_once, self.summable)
 
     def gradient_norms(self, records: Tensor) -> Tensor:
-        """Norms ||grad_theta sum_k f_k(x)|| that features are divided by.
+        """The norms ||grad_theta sum_k f_k(x)|| by which features are divided.
 
         Args:
             records: float64 (b, record size), integers 0..levels.
@@ -248,9 +249,9 @@ class ExactTangentFeatures:
         """Gradients of a few records.
 
         Returns:
-            What the pass leaves; for every layer with weights its gradients, if it is a
-            convolution, and ||inputs||^2 + 1 and ||delta||^2, if it is linear; and the squared norm
-            of all.
+            The results of the pass; for every layer with weights, its gradients if it is a
+            convolution, or ||inputs||^2 + 1 and ||delta||^2 if it is linear; and the squared norm
+            of the whole gradient.
         """
         inputs = self._front(records).view(-1, *self.feature_map.shape)
         found = forward_and_back(
@@ -274,7 +275,7 @@ class ExactTangentFeatures:
         return found, pairs, squared_norm
 
     def _parts(self, records: Tensor) -> list[Part]:
-        """Features of a few records, part by part."""
+        """The features of a few records, part by part."""
         found, pairs, squared_norm = self._gradients(records)
         length = SAFETY * self._size * self.grid.units_per_one
         units = (length / square_root(squared_norm))[:, None]
@@ -295,14 +296,14 @@ class ExactTangentFeatures:
 
 
 def _products_of_integers(delta: Tensor, inputs: Tensor, grid: Grid) -> Products:
-    """Outer products of real vectors in grid units, each made a little smaller.
+    """Outer products of real vectors in grid units, each rounded slightly towards zero.
 
-    With delta = x1 + x0 + ... and inputs = y1 + y0 + ..., where x1 and y1 hold the first B/4 binary
-    digits, x0 and y0 the next B/2 (B being the digits of 1/g), the product is x1 (y1 + y0) + x0 y1,
-    both of which are whole numbers of grid units, and x0 y0, which is small: its factors are cut
-    to fewer digits so that it is one as well. All cuts are towards zero, so every term has the sign
-    of the product, and they add up to no more than it; with the default grid, to at
-    most 2^-28 of 1/g less.
+    Write delta = x1 + x0 + ... and inputs = y1 + y0 + ..., where x1 and y1 hold the first B/4
+    binary digits, x0 and y0 the next B/2, and B is the number of digits of 1/g. Then x1 (y1 + y0)
+    and x0 y1 are whole numbers of grid units. The remaining x0 y0 is small; its factors are
+    truncated to fewer digits, so that it is a whole number as well. All truncation is towards zero,
+    so every term has the sign of the product, and the terms add up to no more than the product.
+    With the default grid they fall short of it by at most 2^-28 of 1/g.
 
     Args:
         delta: float64 (b, outputs), in grid units, at most 1/g (1 + 2^-50).

@@ -1,1 +1,1 @@
-"""Which feature map: a class of options for each kind, which draws it for records of a schema."""
+"""The choice of a feature map: each kind has a class of options, which draws the map."""

@@ -1,4 +1,4 @@
-"""What the options of every kind of feature maps have in common."""
+"""The base of the options of all kinds of feature maps."""
 
 from __future__ import annotations
 
@@ -18,23 +18,23 @@ from ...common.schema import Schema
 
 _SEEDS: Final = 1 << 32
 _SPELT: Final = {"seed": "--feature-seed"}
-"""Options that a command calls otherwise."""
+"""Options that have another name on the command line."""
 
 
 @dataclass(frozen=True, repr=False, kw_only=True)
 class FeatureOptions(BriefRepr):
-    """Which feature map; each kind of maps has a class of its own.
+    """The choice of a feature map; each kind of map has its own class.
 
     Guarantee:
-        No option may be chosen by looking at the records: a release says what was chosen, and no
-        epsilon covers the choice.
+        No option may be chosen by looking at the records: a release states the choice, and no
+        epsilon covers it.
 
     Raises:
-        SchemaError: it is of no kind.
+        SchemaError: this class was used itself, not that of a kind.
     """
 
     def __post_init__(self) -> None:
-        # An abstract base class would say so in a TypeError, and name no class to take instead.
+        # An abstract base class would raise a TypeError that names no class to use instead.
         if type(self) is FeatureOptions:
             kinds = sorted(own.__name__ for own in FEATURE_OPTIONS.entries().values())
             raise SchemaError(
@@ -44,7 +44,7 @@ class FeatureOptions(BriefRepr):
 
     @property
     def kind(self) -> str:
-        """What a command calls it: `--features`."""
+        """Its name in the option `--features` of commands."""
         return next(kind for kind, own in FEATURE_OPTIONS.entries().items() if own is type(self))
 
     @abstractmethod
@@ -55,40 +55,40 @@ class FeatureOptions(BriefRepr):
             schema: of the records.
 
         Raises:
-            SchemaError: there is no such map of such records, or it takes a module.
+            SchemaError: there is no such map for such records, or it needs a module.
         """
 
     def prepare(self, schema: Schema) -> tuple[FeatureMap, PublicModule | None]:
-        """Draw the map, or find out what the module is.
+        """Draw the map, or make it from its module.
 
         Args:
             schema: of the records.
 
         Returns:
-            The map, and the module that computes it if it is one of a module.
+            The map, and the module that computes it, if any.
 
         Raises:
-            SchemaError: there is no such map of such records, or the owner has not said that the
-                module is public.
+            SchemaError: there is no such map for such records, or the owner has not declared the
+                module public.
             ModuleError: the module cannot be used.
         """
         return self.draw(schema), None
 
     def refuse_all(self, why: str) -> None:
-        """Refuse all options but the seed, where no such map is drawn.
+        """Refuse all options but the seed, if they would have no effect.
 
         Args:
-            why: what the error says.
+            why: the reason, for the error message.
 
         Raises:
-            SchemaError: there is one.
+            SchemaError: an option is set.
         """
         if self.kind != DEFAULT_FEATURES:
             raise SchemaError(f"{self._named}: {why}")
         self._refuse([field.name for field in fields(self) if field.name != "seed"], why)
 
     def _refuse(self, names: Iterable[str], why: str) -> None:
-        """Refuse options that mean nothing here."""
+        """Refuse options that have no effect here."""
         usual = defaults_of(type(self))
         for name in names:
             value = getattr(self, name)
@@ -97,22 +97,22 @@ class FeatureOptions(BriefRepr):
 
     @property
     def _named(self) -> str:
-        """The kind, as an error names it."""
+        """The kind, as error messages name it."""
         return named(type(self), self.kind)
 
 
 @dataclass(frozen=True, repr=False, kw_only=True)
 class SeededOptions(FeatureOptions):
-    """Which feature map, of a kind that has random weights.
+    """The choice of a feature map with random weights.
 
     Attributes:
-        seed: of the weights. Noise has no seed.
+        seed: the seed of the weights. Noise has no seed.
 
     Guarantee:
         That of `FeatureOptions`. No noise is drawn from `seed`.
 
     Raises:
-        SchemaError: it is no seed.
+        SchemaError: the seed is invalid.
     """
 
     seed: int = 0
@@ -125,34 +125,34 @@ class SeededOptions(FeatureOptions):
 
 
 FEATURE_OPTIONS: Final[Registry[str, type[FeatureOptions]]] = Registry(__package__ or "")
-"""Options of feature maps, by the name of their kind."""
+"""The options of each kind of feature maps, by its name."""
 
 
 def named(options: type[FeatureOptions], kind: str) -> str:
-    """A kind of features, as who chose it has written it."""
+    """A kind of features, spelt as the user chose it."""
     return argument(options.__name__, option=f"--features {kind}")
 
 
 def spelt(name: str, value: object) -> str:
-    """An option with its value; of several values with the first."""
+    """An option with its value, or with the first of several values."""
     value = value[0] if isinstance(value, list | tuple) else value
     return argument(name, value, option=_SPELT.get(name, ""))
 
 
 def is_asked(value: object, usual: object) -> bool:
-    """Whether an option asks for anything; a weight of 0 does not."""
+    """Whether an option has an effect; a weight of 0 has none."""
     return bool(value) and value != usual
 
 
 def defaults_of(options: type[FeatureOptions]) -> dict[str, object]:
-    """Its options, each with its default; None if it has none."""
+    """The defaults of its options; None for an option without one."""
     return {
         field.name: None if field.default is MISSING else field.default for field in fields(options)
     }
 
 
 def require_weight(name: str, weight: object) -> None:
-    """Check the weight of a part of a feature.
+    """Check the weight of a part of the features.
 
     Raises:
         SchemaError: it is neither None nor a number from 0 to below 1.

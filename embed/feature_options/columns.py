@@ -1,4 +1,4 @@
-"""How columns go together: pairs, triples and products of columns that a release is to measure."""
+"""The pairs, triples and products of columns that a release measures."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ from ...common.schema.table import TableSchema
 WORDS: Final = ("all", "triples", "none")
 _MOST_PAIRS: Final = 1 << 11
 _MOST_CELLS: Final = 1 << 21
-"""How many pairs are counted at most for a release to choose among, and how many cells they may
-have: 16 MiB for each class."""
+"""The most pairs that are counted for a release to choose among, and the most cells they may have:
+16 MiB per class."""
 
 
 def read_pairs(said: Sequence[str], schema: TableSchema) -> list[tuple[str, ...]]:
-    """Pairs and triples from what was said: names with commas between them, or all of a kind.
+    """Parse pairs and triples: names with commas between them, or all of a kind.
 
     Args:
-        said: "all" stands for all pairs, "triples" for all triples of columns of two values, and
-            "none" for nothing.
+        said: "all" means all pairs, "triples" all triples of columns with two values, and "none"
+            none.
         schema: of the table.
 
     Raises:
-        SchemaError: it names no such columns, or some twice.
+        SchemaError: a name is not a column's, or comes twice.
     """
     names = [column.name for column in schema.features]
     if "none" in said and len(said) > 1:
@@ -38,7 +38,7 @@ def read_pairs(said: Sequence[str], schema: TableSchema) -> list[tuple[str, ...]
     for text in (text for text in said if text not in WORDS):
         parts = text.split(",")
         cuts = [c for k in (1, 2) for c in itertools.combinations(range(1, len(parts)), k)]
-        # A name may have commas of its own.
+        # A name may itself contain commas.
         ways = [
             tuple(
                 ",".join(parts[start:stop]) for start, stop in itertools.pairwise((0, *cut, None))
@@ -72,14 +72,14 @@ def read_pairs(said: Sequence[str], schema: TableSchema) -> list[tuple[str, ...]
 
 
 def products_of_columns(schema: TableSchema, target: str | None) -> MomentFeatures | None:
-    """Products of a table's columns; those with the target weigh more. None if there are none.
+    """The products of a table's columns, if any; products with the target weigh more.
 
     Args:
         schema: of the table.
-        target: name of the numeric column that the others are to predict; None for none.
+        target: name of the numeric column that the others are to predict, if any.
 
     Raises:
-        SchemaError: it is not a numeric column that is released.
+        SchemaError: the target is not a numeric column that is released.
     """
     moments = MomentFeatures.of(schema)
     if target is None:
@@ -107,7 +107,7 @@ def products_of_columns(schema: TableSchema, target: str | None) -> MomentFeatur
 
 
 def pairs_to_choose_among(schema: TableSchema, moments: MomentFeatures) -> list[tuple[str, ...]]:
-    """All pairs of columns that a release can choose among by their products.
+    """All pairs of columns among which a release can choose by their products.
 
     If there are too many, those with the target come first, and then those with the fewest cells.
     """

@@ -1,4 +1,4 @@
-"""Options of feature maps of which a record's form and a seed say all."""
+"""Options of feature maps that a record's form and a seed determine."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from .base import FEATURE_OPTIONS, SeededOptions
 
 
 class DrawnOptions(SeededOptions):
-    """A map that has no options but its seed."""
+    """A feature map whose only option is its seed."""
 
     def draw(self, schema: Schema) -> FeatureMap:
         """Draw the map, without looking at any record.
@@ -19,7 +19,7 @@ class DrawnOptions(SeededOptions):
             schema: of the records.
 
         Raises:
-            SchemaError: there is no such map of such records.
+            SchemaError: there is no such map for such records.
         """
         of_maps = FEATURE_MAPS.entries()[self.kind]
         assert isinstance(of_maps, Drawable)
@@ -32,11 +32,12 @@ class HermiteOptions(DrawnOptions):
     """Hermite polynomials of single values and of pairs of values (DP-HP).
 
     Attributes:
-        seed: of the pairs of values. Noise has no seed.
+        seed: the seed of the pairs of values. Noise has no seed.
 
     Guarantee:
-        A function of the schema and the seed: it may not be chosen by looking at the records.
+        The map is a function of the schema and the seed: neither may be chosen by looking at the
+        records.
 
     Raises:
-        SchemaError: the seed is none.
+        SchemaError: the seed is invalid.
     """

@@ -21,7 +21,7 @@ from .base import FEATURE_OPTIONS, SeededOptions
 DEFAULT_FREQUENCIES: Final = 5000
 _MOST_FREQUENCIES: Final = 1 << 20
 _VALUES_PER_SQUARED_LENGTH: Final = 7.5
-"""DP-MERF's squared length scale for MNIST is 105, a 7.5th of the number of pixels."""
+"""DP-MERF's squared length scale for MNIST is 105: the number of pixels divided by 7.5."""
 
 
 @FEATURE_OPTIONS.add("rff")
@@ -29,21 +29,21 @@ _VALUES_PER_SQUARED_LENGTH: Final = 7.5
 class FourierOptions(SeededOptions):
     """Random Fourier features of a Gaussian kernel (DP-MERF).
 
-    Of images they are of all values; of tables of the numbers, and categories stand beside them in
-    one-hot form.
+    For images they cover all values. For tables they cover the numeric columns, and one-hot
+    categories stand beside them.
 
     Attributes:
-        frequencies: how many; the dimension is twice that.
-        length_scale: of the kernel, for values 0..1; sqrt(k / 7.5) if None, with k the number of
-            values in an image, or of numeric columns of a table.
-        seed: of the frequencies. Noise has no seed.
+        frequencies: the number of frequencies; the dimension is twice that.
+        length_scale: the length scale of the kernel, for values 0..1; sqrt(k / 7.5) if None, with k
+            the number of values in an image, or of numeric columns in a table.
+        seed: the seed of the frequencies. Noise has no seed.
 
     Guarantee:
-        None of this may be chosen by looking at the records: a release says what was chosen, and no
-        epsilon covers the choice. No noise is drawn from `seed`.
+        None of this may be chosen by looking at the records: a release states the choice, and no
+        epsilon covers it. No noise is drawn from `seed`.
 
     Raises:
-        SchemaError: one of them is of another type than it has to be, or out of range.
+        SchemaError: an option has the wrong type or is out of range.
     """
 
     frequencies: int = DEFAULT_FREQUENCIES

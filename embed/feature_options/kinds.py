@@ -1,4 +1,4 @@
-"""The options of a kind of feature maps, from those of all kinds."""
+"""Making the options of one kind of feature maps."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from .base import FEATURE_OPTIONS, FeatureOptions, defaults_of, is_asked, named,
 
 
 def options_for(kind: str, **given: Any) -> FeatureOptions:  # noqa: ANN401 - each checks its own
-    """The options of one kind of feature maps.
+    """Make the options of one kind of feature maps.
 
     Args:
         kind: one of `FEATURES`.
-        given: options of all kinds, as a command has them; those of other kinds have to be at their
-            defaults.
+        given: options of all kinds, as a command collects them; those of other kinds must be at
+            their defaults.
 
     Raises:
-        SchemaError: there is no such kind, or something is asked for that goes with another one.
+        SchemaError: there is no such kind, or an option of another kind is set.
     """
     kinds = FEATURE_OPTIONS.entries()
     if kind not in kinds:

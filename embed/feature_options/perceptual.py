@@ -1,4 +1,4 @@
-"""Options of the features of a public module (DP-MEPF)."""
+"""Options of perceptual features, computed by a public module (DP-MEPF)."""
 
 from __future__ import annotations
 
@@ -17,24 +17,23 @@ from .base import FEATURE_OPTIONS, FeatureOptions, require_weight
 @FEATURE_OPTIONS.add("perceptual")
 @dataclass(frozen=True, repr=False, kw_only=True)
 class PerceptualOptions(FeatureOptions):
-    """Outputs of a module that was trained on public images (DP-MEPF); for images.
+    """For images: the outputs of a module that was trained on public images (DP-MEPF).
 
     Attributes:
         module: a TorchScript archive of a module that maps float32 images (b, channels, side,
             side), values 0..1, to a tensor (b, ...). It always runs on the CPU.
-        module_is_public: the owner's word that the module was trained on public data only. The
-            guarantee does not cover what it was trained on.
-        squares: weight of the squares of the module's outputs beside them
-            (`dpntk.common.features.perceptual`); none if None or 0.
-        rectified: whether negative outputs of the module are set to 0, for which there is less
-            noise.
+        module_is_public: the owner's statement that the module was trained on public data only. The
+            guarantee does not cover its training data.
+        squares: weight of the squares of the module's outputs beside the outputs
+            (`dpntk.common.features.perceptual`); no squares if None or 0.
+        rectified: whether negative outputs of the module are set to 0, which needs less noise.
 
     Guarantee:
-        None of this may be chosen by looking at the records: a release says what was chosen, and no
-        epsilon covers the choice.
+        None of this may be chosen by looking at the records: a release states the choice, and no
+        epsilon covers it.
 
     Raises:
-        SchemaError: one of them is of another type than it has to be, or out of range.
+        SchemaError: an option has the wrong type or is out of range.
     """
 
     module: Path | str | None = None
@@ -50,7 +49,7 @@ class PerceptualOptions(FeatureOptions):
         require_weight("squares", self.squares)
 
     def draw(self, schema: Schema) -> FeatureMap:
-        """Refuse to draw the map: a module has its weights.
+        """Refuse to draw the map: its weights come from a module.
 
         Raises:
             SchemaError: always.
@@ -58,7 +57,7 @@ class PerceptualOptions(FeatureOptions):
         raise SchemaError(f"{self._named}: a module's features are not drawn: embed first")
 
     def prepare(self, schema: Schema) -> tuple[FeatureMap, PublicModule]:
-        """Find out what the module is.
+        """Read the module and make its map.
 
         Args:
             schema: of the records.
@@ -67,7 +66,8 @@ class PerceptualOptions(FeatureOptions):
             The map, and the module that computes it.
 
         Raises:
-            SchemaError: they are no images, or the owner has not said that the module is public.
+            SchemaError: the records are not images, or the owner has not declared the module
+                public.
             ModuleError: the module cannot be used.
         """
         if not isinstance(schema, ImageSchema):

@@ -1,4 +1,4 @@
-"""Options of an image's pixels as features."""
+"""Options of pixel features."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ from .base import FEATURE_OPTIONS, FeatureOptions
 @FEATURE_OPTIONS.add("pixels")
 @dataclass(frozen=True, repr=False, kw_only=True)
 class PixelOptions(FeatureOptions):
-    """The pixels of an image themselves; there is nothing to choose, and nothing is drawn.
+    """The pixels of an image as its features; there is nothing to choose and nothing to draw.
 
     Guarantee:
-        A function of the schema.
+        The map is a function of the schema.
     """
 
     def draw(self, schema: Schema) -> FeatureMap:
-        """The map.
+        """Make the map.
 
         Args:
             schema: of the records.
 
         Raises:
-            SchemaError: they are no images.
+            SchemaError: the records are not images.
         """
         if not isinstance(schema, ImageSchema):
             raise SchemaError(f"{self._named}: they are for images, not for tables")

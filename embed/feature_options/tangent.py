@@ -1,4 +1,4 @@
-"""Options of the tangent features of a random network, and of what stands beside them (DP-NTK)."""
+"""Options of a random network's tangent features (DP-NTK), and of features beside them."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ from .columns import pairs_to_choose_among, products_of_columns, read_pairs
 DEFAULT_ARCH: Final = "fc_1l"
 DEFAULT_ACTIVATION: Final = "relu"
 DEFAULT_MARGINALS: Final = 0.4
-"""Weight of marginals in a feature of norm 1; the network's features have 0.89 to 0.92."""
+"""Weight of marginals in a feature of norm 1; the network's part then has 0.89 to 0.92."""
 DEFAULT_MOMENTS: Final = 0.3
-"""Weight of products of columns, in a table that has at least two."""
+"""Weight of products of columns, in a table with at least two columns."""
 _TABLE_WIDTHS: Final = {"fc_1l": "200"}
-"""Widths for tables, where they differ from those for images."""
+"""Default widths for tables, where they differ from those for images."""
 _OF_A_NETWORK: Final = ("arch", "width", "activation", "front")
-"""What a preset says."""
+"""The options that a preset sets."""
 _OF_IMAGES: Final = ("pixels",)
 _OF_TABLES: Final = ("marginals", "pairs", "moments", "target")
 
@@ -46,9 +46,9 @@ _OF_TABLES: Final = ("marginals", "pairs", "moments", "target")
 @FEATURE_OPTIONS.add("ntk")
 @dataclass(frozen=True, repr=False, kw_only=True)
 class TangentOptions(SeededOptions):
-    """The normalised gradient of a random network (DP-NTK). What is None has a default.
+    """The normalised gradient of a random network (DP-NTK). An option that is None has a default.
 
-    Of images pixels may stand beside it, of tables marginals and products of columns.
+    For images, pixels may stand beside it; for tables, marginals and products of columns.
 
     Attributes:
         arch: the network, one of `ARCHITECTURES`; "fc_1l" if None.
@@ -57,30 +57,30 @@ class TangentOptions(SeededOptions):
         activation: one of `ACTIVATIONS`; "relu" if None.
         front: the fixed transform before the network, one of `FRONTS`. If None, "scattering" for
             networks of linear layers, "pixels" for convolutions and for tables.
-        marginals: of tables: weight of one-way marginals beside the network's features
+        marginals: for tables: weight of one-way marginals beside the network's features
             (`dpntk.common.features.joint`); 0 leaves them out; 0.4 if None.
-        pairs: of tables: pairs of columns whose two-way marginals are released as well, such as
-            "age,pay", or triples, such as "age,pay,town"; or "all" pairs; or "triples", all of
-            columns with two values. They share the weight of marginals. If empty, a release with
-            moments chooses some by its own noisy figures; "none" keeps it from that.
-        moments: of tables with marginals: weight of products of columns, which show how columns
+        pairs: for tables: pairs of columns whose two-way marginals are released as well, such as
+            "age,pay", or triples, such as "age,pay,town"; or "all" for all pairs; or "triples" for
+            all triples of columns with two values. They share the weight of marginals. If empty, a
+            release with moments chooses some by its own noisy figures; "none" prevents that.
+        moments: for tables with marginals: weight of products of columns, which show how columns
             depend on each other (`dpntk.common.features.moments`); 0 leaves them out; 0.3 if None.
-        target: of tables with such products: the name of a numeric column that the others are to
-            predict. Its products are larger, so they have less noise, and the others more.
-        pixels: of images: weight of the pixels themselves beside the network's features
+        target: for tables with such products: the name of a numeric column that the others are to
+            predict. Its products are larger, so they get less noise, and the others get more.
+        pixels: for images: weight of the pixels themselves beside the network's features
             (`dpntk.common.features.joint_image`); 0 leaves them out. If None, a release chooses if
             the front is "scattering", and otherwise they are left out.
         preset: the network that the paper's authors tuned on a data set, one of `PRESETS`, in place
             of `arch`, `width`, `activation` and `front`; for tables, without marginals. On that
-            data set no guarantee covers the choice.
-        seed: of the network's weights. Noise has no seed.
+            data set, no guarantee covers the choice.
+        seed: the seed of the network's weights. Noise has no seed.
 
     Guarantee:
-        None of this may be chosen by looking at the records: a release says what was chosen, and no
-        epsilon covers the choice. No noise is drawn from `seed`.
+        None of this may be chosen by looking at the records: a release states the choice, and no
+        epsilon covers it. No noise is drawn from `seed`.
 
     Raises:
-        SchemaError: one of them is of another type than it has to be, or out of range.
+        SchemaError: an option has the wrong type or is out of range.
     """
 
     arch: str | None = None
@@ -122,7 +122,7 @@ class TangentOptions(SeededOptions):
             schema: of the records.
 
         Raises:
-            SchemaError: there is no such map of such records.
+            SchemaError: there is no such map for such records.
         """
         if self.preset is not None:
             return self._of_preset(self.preset, schema).draw(schema)
@@ -133,7 +133,7 @@ class TangentOptions(SeededOptions):
         return self._beside_pixels(self._network(schema))
 
     def _beside_columns(self, network: TangentFeatures, schema: TableSchema) -> FeatureMap:
-        """A network's features of a table, with marginals and products of its columns."""
+        """A network's features for a table, with marginals and products of its columns."""
         weight = DEFAULT_MARGINALS if self.marginals is None else self.marginals
         if not weight:
             self._refuse(_OF_TABLES, f"it goes with a weight of {argument('marginals')} above 0")
@@ -154,14 +154,14 @@ class TangentOptions(SeededOptions):
         return JointFeatures(network, marginals, weight, moments, share)
 
     def _with_pairs(self, schema: TableSchema, moments: MomentFeatures | None) -> MarginalFeatures:
-        """Marginals of columns, and of those pairs that were asked for or may be chosen later."""
+        """Marginals of columns, and of the pairs that were asked for or may be chosen later."""
         if self.pairs or moments is None:
             return MarginalFeatures.of(schema, groups=read_pairs(self.pairs, schema))
         among = pairs_to_choose_among(schema, moments)
         return MarginalFeatures.of(schema, groups=among, fine=True, undecided=bool(among))
 
     def _of_preset(self, name: str, schema: Schema) -> TangentOptions:
-        """The options of the network that a preset names, for records of its form alone."""
+        """The options of a preset's network, which takes only records of the preset's form."""
         preset, this = PRESETS[name], argument("preset", name)
         chosen = replace(self, preset=None)
         chosen._refuse(_OF_A_NETWORK, f"{this} says which network")
@@ -201,7 +201,7 @@ class TangentOptions(SeededOptions):
         return JointImageFeatures(network, None if self.pixels is None else float(self.pixels))
 
     def _before(self, arch: str, schema: Schema) -> tuple[Front, Shape]:
-        """What stands before the network, and the shape of what it makes."""
+        """The front of the network, and the shape of its output."""
         if not isinstance(schema, ImageSchema):
             if self.front not in (None, "pixels"):
                 raise SchemaError(
@@ -221,5 +221,5 @@ class TangentOptions(SeededOptions):
 
 
 def _default_front(arch: str) -> str:
-    """What stands before a network if nothing is said."""
+    """The front of a network if none is chosen."""
     return "scattering" if takes_vectors(arch) else "pixels"

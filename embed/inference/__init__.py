@@ -1,1 +1,1 @@
-"""The draft of a table's schema, from what its values look like."""
+"""Drafting a table's schema from its values."""

@@ -1,4 +1,4 @@
-"""Which kind of column values look like, and between which bounds: what a draft says of one."""
+"""Drafting one column: its kind, and its bounds or categories, from its values."""
 
 from __future__ import annotations
 
@@ -30,41 +30,42 @@ _MOST_CATEGORIES: Final = 500
 MOST_LABELS: Final = 100
 _MANY: Final = 20
 _ROWS_OF_A_CLASS: Final = 100
-"""With fewer rows for each class of a label, in the mean, noise hides the rare ones."""
+"""With fewer rows per class of a label on average, noise hides the rare classes."""
 _CODE: Final = re.compile(r"\+|-?0[0-9]")
-"""How texts begin that look like numbers and are written as no program writes numbers."""
+"""The beginning of texts that look like numbers, but as no program would write them."""
 _PADDED: Final = r"^\s*0[0-9]+\s*$"
-"""Texts that are whole numbers, were it not for zeros before them: codes are written so."""
+"""Texts that are whole numbers with leading zeros, as codes have."""
 _WITH_COMMA: Final = re.compile(r"\s*[+-]?[0-9]+(,[0-9]+)?\s*")
 _WITH_SIGNS: Final = re.compile(
     r"\s*[+-]?[$€£¥]?\s*[+-]?[0-9][0-9.,'\u2019\u00a0\u202f]*\s*[$€£¥%]?\s*"
 )
-"""Texts that a person would read as numbers: digits in groups, amounts of money, percentages."""
+"""Texts that a person would read as numbers: grouped digits, amounts of money, percentages."""
 _BESIDE_TEXTS: Final = 50
-"""This many different numbers are measurements, not codes, whatever texts stand beside them."""
+"""From this many different numbers on, they are measurements, not codes, whatever texts stand
+beside them."""
 
 
 @dataclass(repr=False)
 class SeenColumn(RedactedRepr):
-    """What was seen of a column so far.
+    """What is known so far about a column from its values.
 
     Attributes:
-        name: in the header.
-        dtype: as the file says; None for CSV, which says nothing.
+        name: its name in the header.
+        dtype: its type in the file; None for CSV, which has no types.
         form: how a CSV file is written.
         numeric: whether all values may be numbers.
         missing: whether values are missing.
-        lacking: in how many rows they are missing.
-        stand_ins: the texts of a CSV file that stood for missing values.
-        order: the categories of an ordered type, such as an ordered categorical of pandas, also
-            those that no row has; none if parts of the table disagree.
-        texts: how many values there are.
-        padded: whether a text of a CSV file is a whole number with zeros before it.
-        named_as_a_value: whether a row has the column's name for its value.
-        values: the different ones, as texts, as long as they are not too many.
-        numbers: what was seen of them as numbers, if all may be.
-        dates: what was seen of them as dates.
-        durations: what was seen of them as durations.
+        lacking: the number of rows that lack a value.
+        stand_ins: the texts of a CSV file that stand for missing values.
+        order: the categories of an ordered type, such as an ordered categorical in pandas, even
+            those that no row has; empty if parts of the table disagree.
+        texts: the number of values.
+        padded: whether a text of a CSV file is a whole number with leading zeros.
+        named_as_a_value: whether a row has the column's name as its value.
+        values: the different values, as texts, as long as they are not too many.
+        numbers: the values seen as numbers, if all may be.
+        dates: the values seen as dates.
+        durations: the values seen as durations.
     """
 
     name: str
@@ -84,7 +85,7 @@ class SeenColumn(RedactedRepr):
     durations: SeenDurations = field(default_factory=SeenDurations)
 
     def look_at(self, column: pa.Array) -> None:
-        """Take note of some more values."""
+        """Process some more values."""
         import pyarrow
         from pyarrow import compute, types
 
@@ -120,7 +121,7 @@ class SeenColumn(RedactedRepr):
             self.padded = bool(found.as_py())
 
     def _look_at_numbers(self, texts: pa.StringArray) -> None:
-        """Take note of some more values that may be numbers, in the texts that stand for them."""
+        """Process the texts of some more values that may be numbers."""
         import pyarrow
 
         try:
@@ -134,27 +135,27 @@ class SeenColumn(RedactedRepr):
 
     @property
     def looks_numeric(self) -> bool:
-        """Whether the file's type leaves it open that values are numbers."""
+        """Whether values may be numbers according to the file's type."""
         return self.dtype not in ("string", "bool", *TIMED)
 
     @property
     def of_codes(self) -> bool:
-        """Whether the whole numbers of a CSV file are written with zeros before them."""
+        """Whether the whole numbers of a CSV file are written with leading zeros."""
         return self.numeric and self.numbers.whole and self.padded
 
     @property
     def of_numbers(self) -> bool:
-        """Whether values are numbers."""
+        """Whether the values are numbers."""
         return self.numeric and not self.of_codes
 
     @property
     def has_signs(self) -> bool:
-        """Whether the many values of a CSV file would be numbers, were it not for signs in them."""
+        """Whether the many values of a CSV file would be numbers without the signs in them."""
         return self._reads_as_text and all(map(_WITH_SIGNS.fullmatch, self.values))
 
     @property
     def has_texts_beside_numbers(self) -> bool:
-        """Whether the values of a CSV file are many numbers and a few texts, such as <0.5."""
+        """Whether a CSV file has many numbers and a few texts, such as <0.5, in this column."""
         if not self._reads_as_text:
             return False
         numbers = sum(_is_number(text) for text in self.values)
@@ -162,19 +163,19 @@ class SeenColumn(RedactedRepr):
 
     @property
     def _reads_as_text(self) -> bool:
-        """Whether the values of a CSV file are no numbers, and too many for codes."""
+        """Whether the values of a CSV file are not numbers, and too many for codes."""
         return self.dtype is None and not self.numeric and len(self.values) > _BESIDE_TEXTS
 
     @property
     def needs_commas(self) -> bool:
-        """Whether the values of a CSV file are no numbers, but look so with a decimal comma."""
+        """Whether the values of a CSV file would be numbers with a decimal comma."""
         if self.dtype is not None or self.numeric or self.form.decimal != POINT:
             return False
         return bool(self.values) and all(_WITH_COMMA.fullmatch(text) for text in self.values)
 
     @property
     def stored(self) -> str:
-        """How values are stored, as a schema says it."""
+        """How values are stored, in a schema's terms."""
         if self.dtype is not None:
             return self.dtype
         if not self.of_numbers:
@@ -186,17 +187,18 @@ class SeenColumn(RedactedRepr):
 
     @property
     def all_differ(self) -> bool:
-        """Whether no two rows have the same value, as far as that was looked at."""
+        """Whether no two rows have the same value, as far as that was checked."""
         if self.numeric:
             return self.numbers.different is not None
         return len(self.values) == self.texts
 
     @property
     def name_may_be_a_value(self) -> bool:
-        """Whether the name could be a value of the column: then it may be a record's.
+        """Whether the name could be a value of the column, and so part of a record.
 
-        The first line of a file without a header is a record, and becomes the names. So it is a
-        number in a column of numbers, a date or duration in one of such, or a value of other rows.
+        If a file has no header, its first line is a record and becomes the names. Then the name of
+        a column of numbers is a number, that of dates a date, that of durations a duration, or the
+        name is a value of other rows.
         """
         lacking = self.missing and self.name in self.form.missing
         if self.named_as_a_value or lacking or not self.texts:
@@ -212,11 +214,11 @@ class SeenColumn(RedactedRepr):
         return self.numeric and _is_number(self.name)
 
     def describe(self, is_label: bool, called: str) -> Column | None:
-        """The column, or None if nothing sensible can be said of it.
+        """The drafted column, or None if nothing sensible can be drafted.
 
         Args:
-            is_label: whether it tells a record's class.
-            called: what notices call it.
+            is_label: whether it is the label.
+            called: its name in notices.
         """
         name = self.name
         dates = None if is_label else self.dates.describe(name, self.dtype, missing=self.missing)
@@ -234,13 +236,13 @@ class SeenColumn(RedactedRepr):
         few = len(self.values) <= (MOST_LABELS if is_label else 2)
         listed = 1 <= len(self.values) <= _MOST_CATEGORIES
         if not self.of_numbers and _MANY < len(self.values) > self.texts / 2:
-            listed = False  # names, dates, or numbers with a comma: most rows have one of their own
+            listed = False  # names, dates or numbers with a comma: most rows have their own
         if (not self.of_numbers or few) and listed:
             return self._with_categories(is_label, called)
         return self._with_bounds(called) if self.of_numbers else None
 
     def _with_categories(self, is_label: bool, called: str) -> Column:
-        """The column, as one of the categories that were seen; `called` so in notices."""
+        """The column with the categories that were seen; notices call it `called`."""
         stored, texts = self._categories()
         categories = tuple(sorted(texts, key=_as_people_sort))
         kind = ColumnKind.BOOLEAN if len(categories) == 2 else ColumnKind.CATEGORICAL
@@ -264,7 +266,7 @@ class SeenColumn(RedactedRepr):
         return Column(self.name, kind, stored, categories=categories, missing=missing)
 
     def _with_bounds(self, called: str) -> Column | None:
-        """The column, as one of numbers between bounds that were seen; `called` so in notices."""
+        """The column with the numeric bounds that were seen; notices call it `called`."""
         found = self.numbers.describe(self.name, self.stored, missing=self.missing)
         if found is None:
             return None
@@ -284,7 +286,7 @@ class SeenColumn(RedactedRepr):
 
     @property
     def unfit(self) -> str:
-        """Why nothing sensible can be said of columns like this one."""
+        """Why nothing sensible can be drafted for columns like this one."""
         if self.dtype == "null" or (self.missing and not self.texts):
             return "no row has a value"
         if self.dtype is not None and self.dtype.startswith("timestamp") and "tz=" in self.dtype:
@@ -316,13 +318,13 @@ class SeenColumn(RedactedRepr):
         )
 
     def _categories(self) -> tuple[str, set[str]]:
-        """How they are stored, and their texts: one for each number, where they are numbers."""
+        """How the categories are stored, and their texts, one for each number."""
         if self.stored in ("string", "bool"):
             return self.stored, self.values
         texts = {text.strip().replace(self.form.decimal, POINT) for text in self.values}
         if any(_CODE.match(text) for text in texts):  # 01 and 1 may be two codes
             return "string", self.values
-        # Of 1 and 1.0, the shorter one stands for both.
+        # Of 1 and 1.0, the shorter text stands for both.
         numbers = {float(text): text for text in sorted(texts, key=len, reverse=True)}
         return self.stored, set(numbers.values())
 
@@ -337,7 +339,7 @@ def _is_number(text: str) -> bool:
 
 
 def _as_people_sort(text: str) -> tuple[bool, float, str]:
-    """Numbers by size, then texts."""
+    """Sort key: numbers by size, then texts."""
     try:
         return False, float(text), text
     except ValueError:

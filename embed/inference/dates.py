@@ -1,4 +1,4 @@
-"""Which format the dates of a column are in, and between which bounds and in which steps."""
+"""The format, bounds and steps of a column of dates."""
 
 from __future__ import annotations
 
@@ -21,18 +21,18 @@ if TYPE_CHECKING:
 _DATES: Final = (
     ISO_DATE, "%Y/%m/%d", "%d.%m.%Y", "%d/%m/%Y", "%m/%d/%Y", "%d-%m-%Y", "%d %b %Y", "%d-%b-%Y",
 )  # fmt: skip
-"""If two fit all values, the first one is drafted."""
+"""Formats in order: the first that fits all values is drafted."""
 _TIMES: Final = ("%H:%M:%S", "%H:%M", "%H:%M:%S.%f", "%H:%M:%SZ")
 _FORMATS: Final = (*_DATES, *(f"{d}{by}{t}" for d in _DATES for by in " T" for t in _TIMES))
 
 
 @dataclass(repr=False)
 class SeenDates(RedactedRepr):
-    """What was seen so far of a column that may hold dates or times.
+    """What is known so far about a column that may hold dates or times.
 
     Attributes:
-        ranges: format to the times that it makes of all texts so far; empty if no format fits.
-            Of a column that is stored as dates or times, the one format stands for them.
+        ranges: maps each format to the times that it reads in all texts so far; empty if no format
+            fits. A column that is stored as dates or times has one format.
     """
 
     ranges: dict[str, TimeRange] = field(
@@ -40,7 +40,7 @@ class SeenDates(RedactedRepr):
     )
 
     def look_at(self, values: pa.Array) -> None:
-        """Take note of some more values, none of which is missing.
+        """Process some more values, none of which is missing.
 
         Args:
             values: texts, or dates and times without a time zone.
@@ -64,11 +64,11 @@ class SeenDates(RedactedRepr):
             found.look_at(seconds[text].astype(np.int64))
 
     def reads(self, text: str, *, stored: bool) -> bool:
-        """Whether a text is a date as those seen so far are.
+        """Whether a text is a date like those seen so far.
 
         Args:
-            text: any.
-            stored: whether they are no texts, so that any format will do.
+            text: any text.
+            stored: whether the values are not stored as texts, so that any format will do.
         """
         import pyarrow
 
@@ -77,11 +77,11 @@ class SeenDates(RedactedRepr):
         return any(_all_are_dates(DateFormat(each).parse(texts)) for each in formats)
 
     def describe(self, name: str, dtype: str | None, *, missing: bool) -> Column | None:
-        """The column, or None if it does not hold two different dates.
+        """The drafted column, or None if it does not hold two different dates.
 
         Args:
-            name: of the column.
-            dtype: as the file says; None for CSV.
+            name: the column's name.
+            dtype: its type in the file; None for CSV.
             missing: whether there are missing values.
         """
         text, found = next(iter(self.ranges.items()), ("", TimeRange()))
@@ -102,7 +102,7 @@ class SeenDates(RedactedRepr):
 
     @property
     def ambiguous(self) -> bool:
-        """Whether another format makes other dates of the same texts."""
+        """Whether another format reads other dates in the same texts."""
         ends = {(found.lower, found.upper) for found in self.ranges.values()}
         return len(ends) > 1
 

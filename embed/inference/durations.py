@@ -1,4 +1,4 @@
-"""Which format the durations of a column are in, and between which bounds and in which steps."""
+"""The format, bounds and steps of a column of durations."""
 
 from __future__ import annotations
 
@@ -25,19 +25,19 @@ _FORMATS: Final = (
 
 @dataclass(repr=False)
 class SeenDurations(RedactedRepr):
-    """What was seen so far of a column that may hold durations.
+    """What is known so far about a column that may hold durations.
 
     Attributes:
-        formats: that fit all texts so far. Of a column that is stored as durations, the first one
-            stands for them.
-        range: of the durations.
+        formats: the formats that fit all texts so far. A column that is stored as durations has the
+            first one.
+        range: the range of the durations.
     """
 
     formats: tuple[str, ...] = _FORMATS
     range: TimeRange = field(default_factory=TimeRange)
 
     def look_at(self, values: pa.Array) -> None:
-        """Take note of some more values, none of which is missing.
+        """Process some more values, none of which is missing.
 
         Args:
             values: texts, or durations.
@@ -50,18 +50,18 @@ class SeenDurations(RedactedRepr):
             self.range.look_at(parts // PER_SECOND[values.type.unit])
             return
         texts = compute.unique(values)
-        for some in (texts[:1], texts):  # most columns hold none, and the first text shows it
+        for some in (texts[:1], texts):  # most columns hold none, as the first text shows
             read = {text: DurationFormat(text).parse(some) for text in self.formats}
             self.formats = tuple(text for text in read if not np.isnan(read[text]).any())
         if self.formats:
             self.range.look_at(read[self.formats[0]].astype(np.int64))
 
     def reads(self, text: str, *, stored: bool) -> bool:
-        """Whether a text is a duration as those seen so far are.
+        """Whether a text is a duration like those seen so far.
 
         Args:
-            text: any.
-            stored: whether they are no texts, so that any format will do.
+            text: any text.
+            stored: whether the values are not stored as texts, so that any format will do.
         """
         import pyarrow
 
@@ -70,11 +70,11 @@ class SeenDurations(RedactedRepr):
         return any(not np.isnan(DurationFormat(each).parse(texts)).any() for each in formats)
 
     def describe(self, name: str, dtype: str | None, *, missing: bool) -> Column | None:
-        """The column, or None if it does not hold two different durations.
+        """The drafted column, or None if it does not hold two different durations.
 
         Args:
-            name: of the column.
-            dtype: as the file says; None for CSV.
+            name: the column's name.
+            dtype: its type in the file; None for CSV.
             missing: whether there are missing values.
         """
         found = self.range

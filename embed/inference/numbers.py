@@ -1,4 +1,4 @@
-"""Between which bounds the numbers of a column are, in which steps, and on which scale."""
+"""The bounds, steps and scale of a column of numbers."""
 
 from __future__ import annotations
 
@@ -20,38 +20,39 @@ _NINES: Final = re.compile(r"9+")
 _MOST_DECIMALS: Final = 4
 _ONE: Final = 10**_MOST_DECIMALS
 _ERRORS: Final = 4
-"""So many units in their last place numbers may be off by what computed them: 0.1 + 0.2 has one
-digit behind the point."""
+"""The rounding error allowed in numbers, in units in the last place: 0.1 + 0.2 counts as having one
+decimal."""
 _CHANCE: Final = 100
-"""Numbers are taken for multiples of more than their last digit if chance alone would make all of
-them such multiples less than once in this many times."""
+"""Numbers are taken to be multiples of more than one unit of their last digit if chance alone would
+make all of them such multiples less than once in this many cases."""
 _SPREAD: Final = 10
 _LARGE: Final = 20
-"""Columns that reach this value and have a mean below a tenth of the range are put on a logarithmic
-scale; so are whole numbers, which are counts most often, if not each of them has a cell. For
-numbers of both signs it is the mean of absolute values."""
+"""A column that reaches this value and has a mean below a tenth of its range is put on a
+logarithmic scale. Whole numbers, which are mostly counts, must reach `MOST_CELLS` instead. If
+numbers have both signs, the mean of absolute values counts."""
 
 
 @dataclass(repr=False)
 class SeenNumbers(RedactedRepr):
-    """What was seen so far of the finite numbers of a column.
+    """What is known so far about the finite numbers of a column.
 
     Attributes:
         whole: whether all are whole numbers.
         lower: the smallest.
         upper: the largest.
-        ends: the two smallest and the two largest different ones, sorted, float64; fewer if
+        ends: the two smallest and the two largest different numbers, sorted, float64; fewer if
             there are fewer.
         total: their sum.
         magnitude: the sum of their absolute values.
         count: how many there are.
         divisor: the greatest common divisor of whole numbers.
-        different: all of them, float64, as long as no two are the same and they are not too many;
-            None from then on.
-        decimals: how many digits behind the point all have at the most; too many stand for any.
-        fraction: the greatest common divisor of numbers and 1, in units of the last of
-            `_MOST_DECIMALS`.
-        with_last_digit: how many have as many digits behind the point as `decimals`.
+        different: all numbers, float64, as long as no two are equal and they are not too many; None
+            from then on.
+        decimals: the most decimals that a number has; a value above the limit means any number of
+            decimals.
+        fraction: the greatest common divisor of the numbers and 1, in units of
+            10^-`_MOST_DECIMALS`.
+        with_last_digit: how many numbers have as many decimals as `decimals`.
     """
 
     whole: bool = True
@@ -68,13 +69,13 @@ class SeenNumbers(RedactedRepr):
     with_last_digit: int = 0
 
     def look_at(self, numbers: NDArray[np.float64]) -> None:
-        """Take note of some more finite numbers, float64 (n,)."""
+        """Process some more finite numbers, float64 (n,)."""
         if len(numbers):
             self._note_sizes(numbers)
             self._note_steps(numbers)
 
     def _note_sizes(self, numbers: NDArray[np.float64]) -> None:
-        """Take note of how large some numbers are, and whether any two are the same."""
+        """Record how large some numbers are, and whether any two are equal."""
         self.lower = min(self.lower, float(numbers.min()))
         self.upper = max(self.upper, float(numbers.max()))
         self.total += float(numbers.sum())
@@ -88,7 +89,7 @@ class SeenNumbers(RedactedRepr):
             self.different = _if_different(np.concatenate([self.different, numbers]))
 
     def _note_steps(self, numbers: NDArray[np.float64]) -> None:
-        """Take note of what some numbers are multiples of; their sizes are noted already."""
+        """Record the steps of some numbers; their sizes are recorded already."""
         self.whole = self.whole and bool((numbers == np.rint(numbers)).all())
         if self.whole and max(-self.lower, self.upper) <= LARGEST:
             self.divisor = int(np.gcd.reduce(numbers.astype(np.int64), initial=self.divisor))
@@ -107,8 +108,9 @@ class SeenNumbers(RedactedRepr):
     def ends_in_a_code(self) -> bool:
         """Whether the largest or smallest number may stand for a missing value.
 
-        So does one of nines that is farther from the next one than all others are from each other,
-        and -1 or one of nines below numbers that are not negative.
+        That is the case for a number of nines that is farther from the next number than all others
+        are from each other, and for -1 or a number of nines with a minus sign if no other number is
+        negative.
         """
         if len(self.ends) < 3:
             return False
@@ -122,11 +124,11 @@ class SeenNumbers(RedactedRepr):
         )
 
     def describe(self, name: str, dtype: str, *, missing: bool) -> Column | None:
-        """The column, or None if there are no two different numbers.
+        """The drafted column, or None if there are no two different numbers.
 
         Args:
-            name: of the column.
-            dtype: how they are stored, as a schema says it.
+            name: the column's name.
+            dtype: how the numbers are stored, in a schema's terms.
             missing: whether there are missing values.
         """
         if not self.lower < self.upper:
@@ -134,7 +136,7 @@ class SeenNumbers(RedactedRepr):
         number, step, decimals = int if self.whole else float, self._step(), self._decimals()
         lower, upper = self.lower, self.upper
         if dtype == "float32" and not self.whole and step is decimals is None:
-            # They were looked at as texts, which are rounded; bounds have to hold what is stored.
+            # They were read as texts, which are rounded; bounds must include the stored numbers.
             lower, upper = (float(np.float32(bound)) for bound in (lower, upper))
         elif step is not None or decimals is not None:
             lower, upper = (round(bound, _MOST_DECIMALS) for bound in (lower, upper))
@@ -151,11 +153,11 @@ class SeenNumbers(RedactedRepr):
         )
 
     def _are_exact(self, digits: int) -> bool:
-        """Whether numbers with so many digits behind the point can be told apart."""
+        """Whether numbers with so many decimals can be told apart."""
         return bool(max(-self.lower, self.upper) * 10**digits <= LARGEST)
 
     def _step(self) -> float | None:
-        """What all numbers are multiples of, if that is more than their last digit."""
+        """The step of which all numbers are multiples, if it exceeds one unit of the last digit."""
         if self.whole:
             return self.divisor if self.divisor > 1 else None
         coarser = self._decimals() is not None and self._are_exact(_MOST_DECIMALS)
@@ -179,7 +181,7 @@ class SeenNumbers(RedactedRepr):
 
 
 def _if_different(numbers: NDArray[np.float64]) -> NDArray[np.float64] | None:
-    """Some numbers, sorted, if no two are the same and they are not too many to look at."""
+    """Some numbers, sorted, if no two are equal and they are not too many to keep."""
     if len(numbers) > _MOST_DIFFERENT:
         return None
     found: NDArray[np.float64] = np.unique(numbers)
@@ -187,6 +189,6 @@ def _if_different(numbers: NDArray[np.float64]) -> NDArray[np.float64] | None:
 
 
 def _longer(numbers: NDArray[np.float64], digits: int) -> int:
-    """How many numbers have more digits behind the point, but for errors of what computed them."""
+    """How many numbers have more decimals than `digits`, apart from rounding errors."""
     errors = np.minimum(_ERRORS * np.spacing(np.abs(numbers)), 10.0**-digits / _ONE)
     return int(np.count_nonzero(np.abs(np.round(numbers, digits) - numbers) > errors))

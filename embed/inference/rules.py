@@ -1,7 +1,7 @@
-"""Rules that all rows of a table keep: what a draft proposes as constraints.
+"""Drafting constraints: rules that all rows of a table keep.
 
-A rule is proposed if no row breaks it, and if many would if its columns had nothing to do with each
-other. It is looked for in the first rows and then held against all others.
+A rule is proposed if no row breaks it, and if many rows would break it were its columns
+independent. Rules are sought in the first rows and then checked on all others.
 """
 
 from __future__ import annotations
@@ -22,34 +22,35 @@ from ...common.schema.rules.condition import is_missing
 from ...common.schema.rules.language import KEYWORDS, LONGEST, parse_condition
 
 _FIRST: Final = 1 << 14
-"""How many rows are looked at to propose rules."""
+"""The number of rows in which rules are sought."""
 _BROKEN: Final = 20
-"""How many of these rows have to break a rule once columns are shuffled. A rule that fewer of them
-break says nothing."""
+"""How many of these rows must break a rule once columns are shuffled. A rule that fewer rows break
+says nothing."""
 _MOST: Final = 40
 _MOST_NUMBERS: Final = 40
-"""With more columns, not all sums of three are formed."""
+"""With more numeric columns than this, not all sums of three are tried."""
 _TRIED: Final = 64
-"""Rows in which sums are looked for."""
+"""The number of rows in which sums are sought."""
 _MOST_CATEGORIES: Final = 20
 _MOST_CONCLUDED: Final = 8
-"""A column of more categories is not concluded from another one: codes are, and not by rules."""
+"""A column with more categories is not concluded from another: such columns are codes, and no rule
+gives them."""
 _LUMP: Final = 0.05
-"""The share of rows with the smallest number that makes it a case of its own, as 0 is."""
+"""From this share of rows on, the smallest number is a case of its own, as 0 often is."""
 _WORD: Final = re.compile(r"[A-Za-z_]\w*", re.ASCII)
 
 Values = Mapping[str, NDArray[Any]]
 
 
 def proposed_constraints(columns: Sequence[Column], parts: Iterable[Values]) -> tuple[str, ...]:
-    """The rules that a draft proposes, in the language of constraints.
+    """The rules that a draft proposes, in the constraint language.
 
     Guarantee:
-        None: whether any row breaks a rule is looked up in the records, and a single one decides.
+        None: whether a rule holds is looked up in the records, and a single record decides.
 
     Args:
-        columns: of the table.
-        parts: all its rows, in parts: name of a column to its values
+        columns: the table's columns.
+        parts: all its rows, in parts, each of which maps a column's name to its values
             (`common.schema.rules.condition.Values`).
 
     Returns:
@@ -67,7 +68,7 @@ def proposed_constraints(columns: Sequence[Column], parts: Iterable[Values]) -> 
 
 
 def _first_rows(parts: Iterator[Values]) -> Values:
-    """Some parts as one, of as many rows as are looked at."""
+    """The first parts joined into one, with the number of rows in which rules are sought."""
     found: list[Values] = []
     rows = 0
     for values in parts:
@@ -79,7 +80,7 @@ def _first_rows(parts: Iterator[Values]) -> Values:
 
 
 def _candidates(columns: Sequence[Column], values: Values) -> Iterator[str]:
-    """Rules that these rows keep and would not keep by chance; sums hold in some of the rows."""
+    """Rules that these rows keep, and not by chance; sums were tried on some rows only."""
     known = [column for column in columns if "`" not in column.name]
     summed: list[frozenset[str]] = []
     for names, text in _sums(known, values):
@@ -90,9 +91,9 @@ def _candidates(columns: Sequence[Column], values: Values) -> Iterator[str]:
 
 
 def _sums(columns: Sequence[Column], values: Values) -> Iterator[tuple[frozenset[str], str]]:
-    """Columns that are the sum of two or three others, or the days between two dates.
+    """Rules that a column is the sum of two or three others, or the days between two dates.
 
-    Each time with the amounts that are added up, whose orders say nothing more.
+    Each comes with the added columns: orders among them say nothing more.
     """
     plain = [
         column.name
@@ -134,12 +135,12 @@ def _sums(columns: Sequence[Column], values: Values) -> Iterator[tuple[frozenset
 def _orders(
     columns: Sequence[Column], values: Values, summed: Sequence[frozenset[str]]
 ) -> Iterator[str]:
-    """Columns of one kind of which one is never above the other; none that follows from others."""
+    """Rules that one column never exceeds another of its kind, unless other rules imply it."""
     groups: dict[object, list[Column]] = {}
     for column in columns:
         if column.kind.temporal:
             groups.setdefault("dates and times", []).append(column)
-        elif column.kind.numeric:  # of amounts, those with as many digits may be alike
+        elif column.kind.numeric:  # numbers with equally many decimals are comparable
             groups.setdefault((column.kind, column.decimals), []).append(column)
     for group in groups.values():
         numbers = {column.name: _seconds(column, values) for column in group[:_MOST_NUMBERS]}
@@ -150,7 +151,7 @@ def _orders(
             if _never_above(numbers[low], numbers[high])
         }
         for low, high in sorted(below, key=lambda pair: [places[name] for name in pair]):
-            if (high, low) in below:  # they are the same
+            if (high, low) in below:  # they are equal
                 if places[low] < places[high]:
                     yield f"{_name(low)} = {_name(high)}"
                 continue
@@ -165,7 +166,7 @@ def _orders(
 
 
 def _never_above(low: NDArray[np.float64], high: NDArray[np.float64]) -> bool:
-    """Whether no number is above the other one, as many would be if they were shuffled."""
+    """Whether no number of `low` exceeds that of `high`, though many would if shuffled."""
     there = ~np.isnan(low) & ~np.isnan(high)
     low, high = low[there], high[there]
     if (low > high).any():
@@ -176,13 +177,13 @@ def _never_above(low: NDArray[np.float64], high: NDArray[np.float64]) -> bool:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class _Case(RedactedRepr):
-    """What may be true of a row.
+    """A statement that may be true of a row.
 
     Attributes:
-        column: that it is about.
-        text: that says it, as in "n = 0".
-        rows: of which it is true, bool (n,).
-        key: tells cases of a column apart; `denied` of the opposite.
+        column: its column.
+        text: the statement, such as "n = 0".
+        rows: whether it is true of each row, bool (n,).
+        key: tells the cases of a column apart; `denied` marks the opposite.
     """
 
     column: str
@@ -192,13 +193,13 @@ class _Case(RedactedRepr):
     denied: object
 
     def follows_from(self, premise: NDArray[np.bool_]) -> bool:
-        """Whether it is true of all these rows, as it would not be of as many others."""
+        """Whether it is true of all these rows, but not of as many other rows."""
         others = 1.0 - float(self.rows.mean())
         return bool(premise.sum() * others >= _BROKEN and not (premise & ~self.rows).any())
 
 
 def _cases(columns: Sequence[Column], values: Values) -> Iterator[str]:
-    """Which values lack, are the smallest, or are some category in which cases."""
+    """Rules on when a value is missing, is the smallest, or is a certain category."""
     alone, together = _told_apart(columns, values)
     yield from together
     seen: set[frozenset[object]] = set()
@@ -216,9 +217,9 @@ def _cases(columns: Sequence[Column], values: Values) -> Iterator[str]:
 
 
 def _told_apart(columns: Sequence[Column], values: Values) -> tuple[list[_Case], list[str]]:
-    """Cases of missing values and smallest numbers, and their opposites; and rules of equal ones.
+    """Cases of missing values and smallest numbers with opposites, and rules for equal cases.
 
-    Of cases that are true of the same rows, the first one stands for all.
+    The first of several cases that are true of the same rows stands for all.
     """
     cases: dict[bytes, tuple[_Case, _Case]] = {}
     rules: list[str] = []
@@ -249,7 +250,7 @@ def _told_apart(columns: Sequence[Column], values: Values) -> tuple[list[_Case],
 
 
 def _categories(columns: Sequence[Column], values: Values) -> Iterator[_Case]:
-    """The categories of columns that have few, as conclusions."""
+    """The categories of columns with few categories, as conclusions."""
     for column in columns:
         codes = values[column.name]
         if 2 <= len(column.categories) <= _MOST_CONCLUDED and not is_missing(codes).any():
@@ -264,7 +265,7 @@ def _categories(columns: Sequence[Column], values: Values) -> Iterator[_Case]:
 
 
 def _of_categories(columns: Sequence[Column], values: Values, conclusion: _Case) -> Iterator[_Case]:
-    """Categories of other columns from which a conclusion follows, those of a column at once."""
+    """Categories of other columns that imply a conclusion; a column's categories are joined."""
     others = 1.0 - float(conclusion.rows.mean())
     for column in columns:
         if column.name == conclusion.column or not 2 <= len(column.categories) <= _MOST_CATEGORIES:
@@ -289,23 +290,23 @@ def _of_categories(columns: Sequence[Column], values: Values, conclusion: _Case)
 
 
 def _seconds(column: Column, values: Values) -> NDArray[np.float64]:
-    """Values of a numeric column; dates, times and durations in seconds."""
+    """The values of a numeric column; dates, times and durations in seconds."""
     found: NDArray[np.float64] = values[column.name] * (column.seconds if column.kind.timed else 1)
     return found
 
 
 def _spread(rows: int) -> NDArray[np.int64]:
-    """Some rows, always the same."""
+    """A fixed selection of rows."""
     return np.random.default_rng(0).permutation(rows)[:_TRIED]
 
 
 def _name(name: str) -> str:
-    """A column's name as the language has it; there is no backtick in it."""
+    """A column's name as the language writes it; it contains no backtick."""
     return name if _WORD.fullmatch(name) and name not in KEYWORDS else f"`{name}`"
 
 
 def _category(category: str) -> str | None:
-    """A category as the language has it; None if it cannot be said."""
+    """A category as the language writes it; None if it cannot."""
     if _WORD.fullmatch(category) and category not in KEYWORDS:
         return category
     return next((f"{q}{category}{q}" for q in ('"', "'") if q not in category), None)

@@ -1,4 +1,4 @@
-"""Draft the schema of a table from the table itself, for its owner to correct and confirm."""
+"""Drafting a table's schema from the table, for its owner to correct and confirm."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ MISSING_TEXTS: Final = ("", "NA", "NaN", "nan", "null", "NULL")
 ANY_MISSING: Final = CsvFormat(missing=MISSING_TEXTS)
 _ROWS: Final = 1 << 14
 _WHOSE: Final = re.compile(r"(^|.*[^a-zA-Z])id|.*[a-z]I[dD]|ID|Id|.*[^a-zA-Z]ID")
-"""Names of columns that may say whose a row is, such as patient_id."""
+"""Names of columns that may identify a person, such as patient_id."""
 
 
 def draft_schema(
@@ -59,24 +59,24 @@ def draft_schema(
         schema = draft.settled()
 
     Guarantee:
-        None. The draft is as sensitive as what it says about the values: bounds and categories are
-        those of the data, and a single record may decide kinds, types and missing values. Column
-        names are not confirmed either if they may be a record, because the data lack a header.
+        None. The draft is sensitive: bounds and categories are those of the data, and a single
+        record may decide kinds, types and missing values. Column names are unconfirmed, too, if
+        they may be a record because the data lack a header.
 
     Args:
         data: a CSV or Parquet file, or a folder of them; an address in object storage, such as
             "s3://bucket/file.csv"; or a table in memory, such as a DataFrame.
-        label: name of the column that holds a record's class.
+        label: name of the column that holds the class.
         form: how the CSV files are written, and which texts stand for missing values.
         split: "train" or "test", if a folder has both.
         columns: names of the columns to describe; all others but the label are left out, unread. If
-            None, all columns that can be described.
-        privacy_unit: whose rows are protected together; their column is left out, unread.
-        constraints: whether to draft rules that all rows keep as well, such as "discharge >=
-            admission". This reads the table once more.
+            None, all columns that can be described are.
+        privacy_unit: the unit whose rows are protected together; its column is left out, unread.
+        constraints: whether to draft constraints as well: rules that all rows keep, such as
+            "discharge >= admission". This reads the table once more.
 
     Returns:
-        The draft. `confirm` what is publicly known, or replace it; then it can be `settled`.
+        The draft. `confirm` what is publicly known, or replace it; then call `settled`.
 
     Raises:
         DataError: the files cannot be read.
@@ -129,8 +129,8 @@ def draft_schema(
 
 
 def _rules_of(data: Path | str | pa.Table, schema: TableSchema, split: str) -> tuple[str, ...]:
-    """The rules that all rows of a table keep, once more read by what was drafted of it."""
-    columns = tuple(  # in any of them, values may be missing: of the label they may as well
+    """The rules that all rows of a table keep; reads it once more by the drafted schema."""
+    columns = tuple(  # values may be missing in any of them, so let the label lack some too
         replace(
             column,
             missing=Missing.INDICATOR if column.kind.numeric else Missing.CATEGORY,
@@ -150,7 +150,7 @@ def _rules_of(data: Path | str | pa.Table, schema: TableSchema, split: str) -> t
 
 
 def _found_at(data: Path | str | Frame) -> tuple[str, Path | str | pa.Table]:
-    """What messages call a table, and where it is; in memory what can be read more than once."""
+    """A table's name in messages, and its source, in a form that can be read more than once."""
     if isinstance(data, (str, Path)):
         return str(data), data
     if is_frame(data):
@@ -172,8 +172,8 @@ def _seen_in(
     """Look at all values of a table.
 
     Returns:
-        What was seen of its columns by their names, the places of all columns, and the names of
-        those that were not read.
+        What was seen of its columns, by name; the positions of all columns; and the names of
+        columns that were not read.
     """
     seen: dict[str, SeenColumn] = {}
     places: dict[str, int] = {}
@@ -197,7 +197,7 @@ def _seen_in(
 def _say_if_names_may_be_values(
     where: str, seen: Mapping[str, SeenColumn], places: Mapping[str, int], *, in_memory: bool
 ) -> bool:
-    """Say of which columns, by their places, the names may be a record's; whether of any."""
+    """Report by position columns whose names may be part of a record; returns whether any are."""
     doubtful = [str(places[name]) for name in seen if seen[name].name_may_be_a_value]
     if doubtful:
         remedy = (
@@ -219,18 +219,18 @@ def _described(
     label: str | None,
     places: Mapping[str, int] | None,
 ) -> tuple[dict[str, Column | None], dict[str, list[str]]]:
-    """Say of each column what it looks like.
+    """Draft each column.
 
     Args:
-        where: what messages call the table.
-        seen: what was seen of its columns, by their names.
-        label: name of the column that tells a record's class.
-        places: of the columns, if notices say these and not the names: names that may be a record
-            are for its owner, and notices end up in logs.
+        where: the table's name in messages.
+        seen: what was seen of its columns, by name.
+        label: name of the column that holds the class.
+        places: the columns' positions, if notices are to give these and not the names: names that
+            may be a record are for the owner only, and notices end up in logs.
 
     Returns:
-        The columns by their names, None for those to leave out; and why they are left out, where
-        nothing was said of it yet: each reason with the names that it holds for.
+        The columns by name, None for those to leave out; and the reasons for leaving them out that
+        were not reported yet, each with the names of its columns.
     """
     described: dict[str, Column | None] = {}
     unfit: dict[str, list[str]] = {}
@@ -251,7 +251,7 @@ def _described(
 
 
 def _require_label(name: str, column: Column | None, seen: SeenColumn) -> None:
-    """Check that the label has categories, and say whether rows lack it."""
+    """Check that the label has categories, and report whether rows lack it."""
     if column is None:
         raise SchemaError(
             f"{argument('label', name)}: its values are no categories (1 to {MOST_LABELS} of them)"
@@ -264,10 +264,10 @@ def _require_label(name: str, column: Column | None, seen: SeenColumn) -> None:
 
 
 def _say_how_missing_is_written(columns: Iterable[SeenColumn], form: CsvFormat) -> None:
-    """Say if missing values are written otherwise than generated files would write them."""
+    """Report if missing values are written differently from how generated files would be."""
     written = {text for column in columns for text in column.stand_ins}
     if written and form.missing[0] not in written:
-        # Not drafted: a single row may decide it, and a schema goes out with the release.
+        # Not drafted: a single row may decide it, and the schema is part of the release.
         texts = [typed(text) for text in form.missing if text in written]
         notice(
             f"missing values are written {', '.join(texts)} there, and {typed(form.missing[0])} in "
@@ -277,7 +277,7 @@ def _say_how_missing_is_written(columns: Iterable[SeenColumn], form: CsvFormat) 
 
 
 def _say_whose_rows_are_protected(seen: Mapping[str, SeenColumn]) -> None:
-    """Say how all rows of a person are protected, if a column is called so, and not all differ."""
+    """Explain privacy units if a column's name suggests one and its values repeat."""
     for name, column in seen.items():
         if _WHOSE.fullmatch(name) and not column.all_differ:
             notice(
@@ -287,7 +287,7 @@ def _say_whose_rows_are_protected(seen: Mapping[str, SeenColumn]) -> None:
 
 
 def _dtypes_in(file: AnyPath, form: CsvFormat) -> dict[str, str | None]:
-    """How the columns of a file are stored."""
+    """The types of a file's columns."""
     if not is_csv(file):
         with reading_parquet(file), opened(file) as parquet:
             return _named_dtypes(str(file), parquet.schema_arrow)
@@ -303,14 +303,14 @@ def _dtypes_in(file: AnyPath, form: CsvFormat) -> dict[str, str | None]:
 
 
 def _places(dtypes: Iterable[str]) -> dict[str, int]:
-    """At which place each column stands, from 1."""
+    """The position of each column, from 1."""
     return {name: place for place, name in enumerate(dtypes, 1)}
 
 
 def _set_aside(
     dtypes: dict[str, str | None], chosen: set[str] | None, unit: str | None
 ) -> dict[str, None]:
-    """Take out of `dtypes` what is not chosen, has no name, or tells whose a row is."""
+    """Remove from `dtypes` columns that are not chosen, have no name, or are the privacy unit's."""
     others = [
         name for name in dtypes if name in ("", unit) or (chosen is not None and name not in chosen)
     ]
@@ -346,7 +346,7 @@ def _look_at(
 ) -> None:
     for name, dtype in dtypes.items():
         before = seen.setdefault(name, SeenColumn(name, dtype, form))
-        if "null" in (before.dtype, dtype):  # of this type are columns in which all values lack
+        if "null" in (before.dtype, dtype):  # the type of columns whose values are all missing
             before.missing = True
             before.dtype = dtype if before.dtype == "null" else before.dtype
         elif before.dtype != dtype:
@@ -359,7 +359,7 @@ def _look_at(
 
 
 def _dtype(kind: pa.DataType) -> str:
-    """Our name of a type, or Arrow's of one that dpntk does not read."""
+    """Our name of a type, or Arrow's if dpntk does not read the type."""
     from pyarrow import types
 
     if types.is_dictionary(kind):

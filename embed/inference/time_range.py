@@ -1,4 +1,4 @@
-"""Between which bounds and in which units the dates, times or durations of a column are."""
+"""The bounds and the unit of a column's dates, times or durations."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from ...common.schema.columns.dates import TimeUnit
 
 @dataclass(repr=False)
 class TimeRange(RedactedRepr):
-    """What was seen so far.
+    """What is known so far about their range.
 
     Attributes:
-        lower: the least, in seconds; of dates and times since 1970.
-        upper: the largest.
-        units: those of which all are whole, the longest first.
+        lower: the smallest value, in seconds (since 1970 for dates and times).
+        upper: the largest value.
+        units: the units of which all values are whole multiples, the longest first.
     """
 
     lower: int = 2**62
@@ -26,7 +26,7 @@ class TimeRange(RedactedRepr):
     units: list[TimeUnit] = field(default_factory=lambda: list(TimeUnit))
 
     def look_at(self, seconds: NDArray[np.int64]) -> None:
-        """Take note of some more."""
+        """Process some more values."""
         if len(seconds):
             self.lower = min(self.lower, int(seconds.min()))
             self.upper = max(self.upper, int(seconds.max()))

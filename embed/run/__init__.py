@@ -1,1 +1,1 @@
-"""A pass over the records, in shares and with checkpoints."""
+"""A pass over the records, divided into shares and saved in checkpoints."""

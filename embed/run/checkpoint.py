@@ -1,10 +1,10 @@
-"""How far a share of the records has been counted, and what the count is: one file, SENSITIVE.
+"""Checkpoints, SENSITIVE: how far a share of the records was counted, and its sums so far.
 
 Guarantee:
-    The sums and the number of the record that comes next are written together, under a temporary
-    name, and take the place of the earlier ones in one step. So whatever stops the program, the
-    records that a checkpoint holds are exactly those that will not be read again: none is counted
-    twice, none is lost. (docs/privacy/proofs.md, statement 13.)
+    The sums and the number of the next record are written together, under a temporary name, and
+    replace the earlier ones in one step. So whatever stops the program, the records in a checkpoint
+    are exactly those that will not be read again: none is counted twice, none is lost.
+    (docs/privacy/proofs.md, statement 13.)
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class Share:
     """Consecutive records that one process counts.
 
     Attributes:
-        number: of the share, from 1.
+        number: the number of the share, from 1.
         of: how many shares there are.
         start: number of its first record, from 0.
         stop: number after its last record.
@@ -51,7 +51,7 @@ class Share:
 
     @property
     def name(self) -> str:
-        """What the names of its files begin with."""
+        """The prefix of its file names."""
         return f"share-{self.number}-of-{self.of}"
 
 
@@ -66,12 +66,12 @@ def split(records: int, shares: int) -> tuple[Share, ...]:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Progress(RedactedRepr):
-    """How far a share has been counted.
+    """The progress on a share.
 
     Attributes:
-        share: of the records.
-        done: number of the record that comes next; those from `share.start` on are counted.
-        totals: over these.
+        share: the share of the records.
+        done: number of the next record; those from `share.start` up to it are counted.
+        totals: the totals over the counted records.
     """
 
     share: Share
@@ -92,7 +92,7 @@ def save_progress(progress: Progress, path: Path, run: str) -> None:
     """Write a checkpoint, readable by its owner alone (0600), in place of the earlier one.
 
     Args:
-        progress: what it is to hold.
+        progress: what the checkpoint holds.
         path: where to write it.
         run: digest of the run's plan.
 
@@ -106,7 +106,7 @@ def save_progress(progress: Progress, path: Path, run: str) -> None:
         file.attrs["records"] = (progress.share.start, progress.share.stop)
         file.attrs["done"] = progress.done
         file.attrs["digest"] = progress.totals.digest()
-        # Class by class, as the sums lie in memory.
+        # Class by class, as the sums are laid out in memory.
         file.create_dataset("sums", data=np.ascontiguousarray(progress.totals.sums.T))
         file.create_dataset("counts", data=progress.totals.counts)
 
@@ -116,11 +116,11 @@ def save_progress(progress: Progress, path: Path, run: str) -> None:
 def load_progress(path: Path, share: Share, grid: Grid, run: str) -> Progress:
     """Read a checkpoint and check that it is whole and belongs here.
 
-    Nothing here is a stranger's: only its owner can write to the folder (0700), and whoever can
-    write there as the owner can read the records. So h5py reads it, without a process of its own.
+    A checkpoint comes from no stranger: only the owner can write to the folder (0700), and whoever
+    can do that can read the records. So h5py reads it directly, without a sandboxed process.
 
     Raises:
-        RunError: it is damaged, or of another run.
+        RunError: it is damaged, or belongs to another run.
     """
     try:
         with h5py.File(path, "r") as file:

@@ -1,4 +1,4 @@
-"""How long to count records between one checkpoint and the next."""
+"""The interval between checkpoints."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ from collections.abc import Iterator
 from typing import Final
 
 DEFAULT_PAUSE: Final = 30.0
-"""Seconds between checkpoints, unless they are so large that this would cost too much."""
+"""Seconds between checkpoints, unless writing them that often would cost too much time."""
 _LARGEST_SHARE_OF_TIME: Final = 1 / 50
-"""Share of the time that writing checkpoints may take, unless the user has said how often."""
+"""Share of the time that writing checkpoints may take, unless the user sets the interval."""
 
 
 class Pause:
     """The time between two checkpoints.
 
     Args:
-        seconds: how long; if None, `DEFAULT_PAUSE`, or more if checkpoints take long.
+        seconds: its length; if None, `DEFAULT_PAUSE`, or more if checkpoints take long to write.
     """
 
     def __init__(self, seconds: float | None) -> None:
@@ -31,7 +31,7 @@ class Pause:
 
     @contextlib.contextmanager
     def renewed(self) -> Iterator[None]:
-        """Write a checkpoint in the block; the more it takes, the longer is the next pause."""
+        """Write a checkpoint in the block; the longer that takes, the longer the next pause."""
         start = time.monotonic()
         yield
         end = time.monotonic()

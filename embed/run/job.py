@@ -1,4 +1,4 @@
-"""One pass over the records: what is read, and what it is added up to."""
+"""One pass over the records: what it reads, and how it adds them up."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ class Job:
         source: the records.
         feature_map: phi, with its weights.
         grid: the unit of the sums.
-        device: where to compute; changes no bit of the result.
-        module: what computes the feature map, if that is a module.
+        device: where to compute; it changes no bit of the result.
+        module: the module that computes the feature map, if one does.
     """
 
     source: Source
@@ -35,19 +35,19 @@ class Job:
     module: PublicModule | None = None
 
     def class_sums(self) -> ClassSums:
-        """Sums to which no record has been added yet."""
+        """Empty sums, to which no record has been added yet."""
         classes = len(self.source.schema.classes)
         return ClassSums(self.feature_map, classes, self.grid, self.device, self.module)
 
     def embedding(self, totals: Totals, run: str = "") -> Embedding:
-        """The embedding that the totals over all records make.
+        """The embedding with the totals over all records.
 
         Args:
             totals: over all records.
             run: digest of the run's plan, if it had one.
 
         Raises:
-            SchemaError: they are the totals over other records.
+            SchemaError: these are the totals over other records.
         """
         return Embedding(
             sums=totals.sums,

@@ -1,4 +1,4 @@
-"""What an interrupted pass must have in common with the one that continues it."""
+"""The run plan: what an interrupted pass and its continuation must have in common."""
 
 from __future__ import annotations
 
@@ -31,10 +31,10 @@ _BEFORE: Final = 10
 
 @dataclass(frozen=True)
 class RunPlan:
-    """All that shapes the sums: the data, the options, the code, the tables that were computed.
+    """Everything that shapes the sums: the data, the options, the code and computed tables.
 
-    Two processes whose plans have the same digest add exactly the same integers for each record,
-    so what one has counted the other may go on from. (docs/privacy/proofs.md, statement 13.)
+    Two processes whose plans have the same digest add exactly the same integers for each record, so
+    one may continue what the other has counted. (docs/privacy/proofs.md, statement 13.)
 
     Attributes:
         document: plain JSON.
@@ -47,7 +47,7 @@ class RunPlan:
         """The plan of a job; no record is read.
 
         Raises:
-            DataError: a file of the data is not there any more.
+            DataError: a file of the data is gone.
         """
         exact = exact_map(job.feature_map, job.grid, torch.device("cpu"), job.module)
         document = {
@@ -65,7 +65,7 @@ class RunPlan:
         return digest(self.document)
 
     def differences(self, earlier: Mapping[str, Any]) -> str:
-        """In words, what has changed since an earlier document was written."""
+        """Describe in words what has changed since an earlier document was written."""
         before, now = _flatten(earlier), _flatten(self.document)
         changed = {name for name in {*before, *now} if before.get(name) != now.get(name)}
         reasons: list[str] = []
@@ -88,25 +88,25 @@ class RunPlan:
 def changes(
     before: Mapping[str, Any], now: Mapping[str, Any], *, instead: str = "and was"
 ) -> list[str]:
-    """In words, the first differences between two plans of embeddings (`file.plan_of`).
+    """Describe in words the first differences between two plans of embeddings (`file.plan_of`).
 
     Args:
         before: one of them.
         now: the other.
-        instead: what stands between the value that is and the one before.
+        instead: the words between the present value and the earlier one.
     """
     old, new = _flatten(before), _flatten(now)
     changed = [name for name in {*old, *new} if old.get(name) != new.get(name)]
     changed.sort(key=lambda name: (not name.startswith(_COLUMNS), name))
-    if changed and changed[0].startswith(_COLUMNS):  # the feature map's differences may follow
+    if changed and changed[0].startswith(_COLUMNS):  # the feature map may differ for that reason
         changed = [name for name in changed if name.startswith("schema.")]
     if {"feature_map.arch", "feature_map.width"} & set(changed):
-        changed = [name for name in changed if name != "feature_map.layers"]  # these two name it
+        changed = [name for name in changed if name != "feature_map.layers"]  # which they imply
     if changed == ["weights"] and new.get("feature_map.features") == "perceptual":
         return ["the module computes something else here: another processor, or version of torch"]
     if changed == ["weights"]:
         return ["the random weights are others (--feature-seed)"]
-    if _COLUMNS in changed:  # some are on one side only, or elsewhere: say which, not all of them
+    if _COLUMNS in changed:  # a column is added, removed or moved: report that only
         changed = [name for name in changed if not name.startswith(f"{_COLUMNS}.")]
     reasons = []
     for name in changed:
@@ -118,7 +118,7 @@ def changes(
 
 
 def _flatten(document: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
-    """{"a": {"b": 1}} as {"a.b": 1}; of the columns their names, and each one's entries."""
+    """Flatten {"a": {"b": 1}} to {"a.b": 1}; columns give their names and each one's entries."""
     flat: dict[str, Any] = {}
     for name, value in document.items():
         if f"{prefix}{name}" == _COLUMNS and isinstance(value, list):
@@ -126,7 +126,7 @@ def _flatten(document: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
             flat[_COLUMNS] = list(columns)
             flat |= _flatten(columns, f"{_COLUMNS}.")
         elif isinstance(value, Mapping):
-            # A network's options are called what they are, whatever stands beside it.
+            # A network's options keep their names, whatever features stand beside it.
             flat |= _flatten(value, prefix if name == "tangent" else f"{prefix}{name}.")
         else:
             flat[f"{prefix}{name}"] = value
@@ -134,14 +134,14 @@ def _flatten(document: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
 
 
 def _in_words(name: str) -> str:
-    if name.startswith(f"{_COLUMNS}."):  # whose own names stay as they are
+    if name.startswith(f"{_COLUMNS}."):  # the column's own name stays as it is
         column, _, entry = name.removeprefix(f"{_COLUMNS}.").rpartition(".")
         return f"{entry.replace('_', ' ')} of column {column!r}"
     return name.replace(".", " ").replace("_", " ")
 
 
 def _shortened(*values: object) -> tuple[str, ...]:
-    """Values as JSON, of long ones a part: from a little before where they first differ."""
+    """Values as JSON; long ones are cut to a part around their first difference."""
     texts = [json.dumps(value) for value in values]
     apart = (place for place, signs in enumerate(zip(*texts, strict=False)) if len(set(signs)) > 1)
     start = max(0, next(apart, 0) - _BEFORE) if max(map(len, texts)) > _LONG else 0
@@ -154,7 +154,7 @@ def _cut(text: str, start: int) -> str:
 
 
 def code_files() -> dict[str, Path]:
-    """The source of what makes the sums, by name: two whole rooms, so that nothing is forgotten."""
+    """The source files that shape the sums, by name: two whole packages, to forget nothing."""
     rooms = Path(errors.__file__).parents[1]
     files = [file for room in _ROOMS for file in sorted((rooms / room).rglob("*.py"))]
     return {file.relative_to(rooms).as_posix(): file for file in files}
@@ -171,7 +171,7 @@ def _code_digest() -> str:
 
 
 def _constants_digest(exact: object) -> str:
-    """SHA-256 of all numbers that an exact map has computed before it sees a record.
+    """SHA-256 of all numbers that an exact map precomputes, before it sees a record.
 
     Cosines and the like come from the machine's mathematics library, which may differ by a unit in
     the last place from one kind of processor to another.
@@ -205,7 +205,7 @@ def parse_plan(content: bytes) -> tuple[Mapping[str, Any], int]:
     """Read what `write_plan` made: the plan's document and the number of shares.
 
     Raises:
-        ValueError: it is nothing of the kind.
+        ValueError: the content is not such a file.
     """
     try:
         stored = parse_json(content)
@@ -218,5 +218,5 @@ def parse_plan(content: bytes) -> tuple[Mapping[str, Any], int]:
 
 
 def write_plan(plan: RunPlan, shares: int) -> bytes:
-    """The plan and into how many shares the records are divided, as JSON."""
+    """The plan and the number of shares, as JSON."""
     return canonical_json({"plan": dict(plan.document), "shares": shares}).encode()

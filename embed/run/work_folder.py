@@ -1,16 +1,16 @@
-"""The folder in which a pass keeps its progress, alone or together with other processes.
+"""The folder in which one or several processes keep the progress of a pass.
 
-Beside `embedding.h5` it is `.embedding.h5.work`, 0700, with:
+For `embedding.h5` it is `.embedding.h5.work` beside it (mode 0700), with:
 
-    plan.json                what is done, and into how many shares of the records it is divided
-    share-1-of-2.checkpoint  how far the first share has been counted, and what the count is
-    share-2-of-2.whole       a share that has been counted to its end
+    plan.json                the run plan and the number of shares
+    share-1-of-2.checkpoint  how far the first share was counted, and its sums so far
+    share-2-of-2.whole       the sums of a share that was counted to its end
     share-1-of-2.lock        held by the process that counts the share, for as long as it lives
     lock                     held while the plan is made, and while the shares are added up
 
-Processes never wait for one another. Each counts its shares, and whichever finds all others whole
-when its own is adds them up and writes the embedding. Locks belong to living processes: a killed
-one leaves none behind.
+Processes never wait for one another. Each counts its shares. The one that finds all others whole
+when it has finished its own adds them up and writes the embedding. Locks belong to living
+processes: a killed process leaves none behind.
 """
 
 from __future__ import annotations
@@ -41,10 +41,10 @@ _PLAN: Final = "plan.json"
 
 
 class NothingLeft(Exception):
-    """There is no embedding for this process to write, and nothing is wrong: says why.
+    """Nothing is wrong, but this process has no embedding to write; the message says why.
 
     Attributes:
-        written: whether the embedding is at its place already.
+        written: whether the embedding has been written already.
     """
 
     def __init__(self, reason: str, *, written: bool) -> None:
@@ -53,14 +53,14 @@ class NothingLeft(Exception):
 
 
 class WorkFolder:
-    """Where a pass keeps its progress, so that whatever interrupts it costs little.
+    """The folder in which a pass keeps its progress, so that an interruption costs little.
 
-    Use it as a context: locks are held until its end.
+    Use it as a context manager: locks are held until its end.
 
     Guarantee:
-        Every record is in exactly one share, a share is counted by one process at a time and to
-        its end, and checkpoints neither lose nor double a record (`checkpoint`). So the sums that
-        come out are those of one uninterrupted pass, to the bit, and the sensitivity holds.
+        Every record is in exactly one share, a share is counted to its end by one process at a
+        time, and checkpoints neither lose nor double a record (`checkpoint`). So the resulting sums
+        equal those of one uninterrupted pass, to the bit, and the sensitivity holds.
         (docs/privacy/proofs.md, statement 13.)
     """
 
@@ -72,16 +72,16 @@ class WorkFolder:
         pause: float | None = None,
         restart: bool = False,
     ) -> None:
-        """Name the folder; nothing is made yet.
+        """Name the folder; nothing is created yet.
 
         Args:
             output: where the embedding will be written.
             ranks: which of several processes this is; the only one if None.
             pause: seconds between checkpoints; see `dpntk.embed.run.interval`.
-            restart: throw away what an interrupted pass has left.
+            restart: discard the progress of an interrupted pass.
 
         Raises:
-            RunError: several processes were told to restart, each of which would undo the others'.
+            RunError: several processes were told to restart: each would undo the others' work.
         """
         self.output = output
         self.path = output.parent / f".{output.name}.work"
@@ -97,7 +97,7 @@ class WorkFolder:
 
     @property
     def may_be_finished(self) -> bool:
-        """Whether the result may be there already, and this process only comes late."""
+        """Whether the result may exist already because this process started late."""
         return self._ranks.count > 1 or self._came_late
 
     def __enter__(self) -> WorkFolder:
@@ -111,22 +111,22 @@ class WorkFolder:
     ) -> None:
         self._held.close()
         if kind is not None and self.path.exists():
-            with contextlib.suppress(OutputError):  # there is a worse error to report
+            with contextlib.suppress(OutputError):  # a worse error is being reported
                 self._remove_if_unused()
 
     def carry_out(self, job: Job, may_write: Callable[[], None]) -> Embedding:
-        """Count this process's shares, going on where an earlier process stopped.
+        """Count this process's shares, continuing where an earlier process stopped.
 
         Args:
-            job: what is to be done.
-            may_write: raises if the result may not be written where it is to go.
+            job: the pass to carry out.
+            may_write: raises an error if the result may not be written to its place.
 
         Returns:
             The embedding of all records. The caller writes it, and then calls `remove`.
 
         Raises:
             NothingLeft: this process's shares are counted and other processes count the rest, or
-                the embedding was written already.
+                the embedding has been written already.
             RunError: the folder holds the progress of another plan, or another process is at work.
             OutputError: the folder cannot be written to.
             DataError: a record cannot be read.
@@ -150,8 +150,8 @@ class WorkFolder:
         return job.embedding(self._join(job, plan, shares, last), plan.digest)
 
     def remove(self) -> None:
-        """Delete the folder; call it when the embedding is on the disk."""
-        # Under another name first: a process that comes late finds all of it or nothing.
+        """Delete the folder; call this once the embedding is on the disk."""
+        # Renamed first, so that a process that starts late finds all of it or nothing.
         retired = self.path.with_name(f"{self.path.name}.{secrets.token_hex(8)}.old")
         with contextlib.suppress(OSError):
             self.path.rename(retired)
@@ -161,12 +161,12 @@ class WorkFolder:
                 warning(f"{folder} could not be deleted and is SENSITIVE: delete it")
 
     def _remains(self) -> list[Path]:
-        """The folder, and what a process that was killed while deleting it has left of it."""
+        """The folder, and the remains of one whose deletion was interrupted."""
         candidates = self.path.parent.glob(f"{glob.escape(self.path.name)}*")
         return [path for path in candidates if path == self.path or path.suffix == ".old"]
 
     def _begin(self, plan: RunPlan, may_write: Callable[[], None]) -> int:
-        """Write the plan, or check that the one that is there is ours; under the lock.
+        """Under the lock, write the plan, or check that an existing one equals ours.
 
         Returns:
             The number of shares.
@@ -182,7 +182,7 @@ class WorkFolder:
         file = self.path / _PLAN
         collect_stale(file)
         if not file.exists():
-            self._empty()  # of what a run that was stopped while cleaning up has left
+            self._empty()  # a run stopped while cleaning up may have left files
             write_atomically(file, write_plan(plan, self._ranks.count), mode=SENSITIVE_MODE)
             return self._ranks.count
         try:
@@ -203,7 +203,7 @@ class WorkFolder:
         return "remove the folder to begin anew"
 
     def _remove_if_unused(self) -> None:
-        """Leave no folder behind if there is no progress in it and no process at work on it."""
+        """Delete the folder if it holds no progress and no process is at work on it."""
         with folder_locked(self.path):
             progress = any(file.suffix in {".checkpoint", ".whole"} for file in self.path.iterdir())
             if progress or self._at_work():
@@ -231,7 +231,7 @@ class WorkFolder:
                     file.unlink()
 
     def _hold(self, share: Share) -> None:
-        """Take a share until the end of the context, and clean up after one who was killed."""
+        """Lock a share until the end of the context, and clean up after a killed process."""
         self._try_to_hold(self.path / f"{share.name}.lock", self._held)
         collect_stale(self._checkpoint(share))
         collect_stale(self._whole(share))
@@ -256,13 +256,13 @@ class WorkFolder:
     def _join(
         self, job: Job, plan: RunPlan, shares: tuple[Share, ...], last: Progress | None
     ) -> Totals:
-        """Add up all shares; from here to the end of the context no other process can.
+        """Add up all shares; until the end of the context no other process can.
 
         Args:
-            job: what is being done.
+            job: the pass being carried out.
             plan: its plan.
-            shares: all there are.
-            last: the share that is in memory only, if one is.
+            shares: all shares.
+            last: the share that is in memory only, if any.
 
         Raises:
             NothingLeft: a share is not whole yet, or another process has added them up.
@@ -293,7 +293,7 @@ class WorkFolder:
     def _add_up(
         self, job: Job, plan: RunPlan, whole: Sequence[Share], last: Progress | None
     ) -> Totals:
-        """The totals over whole shares, and over the one that is in memory if there is one."""
+        """The totals over whole shares, including the one in memory, if any."""
         totals = last.totals if last else None
         for share in whole:
             found = load_progress(self._whole(share), share, job.grid, plan.digest)
@@ -304,7 +304,7 @@ class WorkFolder:
         return totals
 
     def _bar(self, records: int) -> AbstractContextManager[Advance]:
-        """One bar for all processes on a terminal: the first one's."""
+        """A progress bar; of several processes on a terminal, only the first shows one."""
         if self._ranks.rank == 0:
             return progress("embedding", records, "records")
         return nullcontext(lambda units, remark="": None)

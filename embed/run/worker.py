@@ -1,4 +1,4 @@
-"""Counting one share of the records to its end, with checkpoints on the way."""
+"""Counting one share of the records, with checkpoints on the way."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from .job import Job
 
 
 class ShareCount:
-    """A share that is to be counted by this process.
+    """A share that this process counts.
 
     Args:
-        job: what is being done.
+        job: the pass being carried out.
         share: the records to count.
         checkpoint: where the progress is saved.
         run: digest of the run's plan.
@@ -34,7 +34,7 @@ class ShareCount:
         self._warned = False
 
     def finish(self, advance: Advance) -> Progress:
-        """Count the share to its end, going on where an earlier process stopped.
+        """Count the share to its end, continuing where an earlier process stopped.
 
         Args:
             advance: told how many records were counted, those of earlier processes included.
@@ -66,7 +66,7 @@ class ShareCount:
         return Progress(share, share.stop, sums.totals)
 
     def _resume(self, sums: ClassSums) -> int:
-        """Take over what a checkpoint holds; returns the number of the record that comes next."""
+        """Take over a checkpoint's sums; returns the number of the next record."""
         share = self._share
         if not self._checkpoint.exists():
             return share.start

@@ -20,9 +20,9 @@ class ClassSums:
     """S = sum_i phi(x_i) y_i^T in grid units, and the number of records in each class.
 
     Guarantee:
-        The sums are exact (see `exact.base`): equal for every order and grouping of the same
-        records, and additive over disjoint sets of records. Replacing one record changes them by
-        the difference of two vectors of norm at most 1/g. (docs/privacy/proofs.md, statement 4.)
+        The sums are exact (see `exact.base`): they are equal for every order and grouping of the
+        same records, and additive over disjoint sets of records. Replacing one record changes them
+        by the difference of two vectors of norm at most 1/g. (docs/privacy/proofs.md, statement 4.)
     """
 
     def __init__(
@@ -36,7 +36,7 @@ class ClassSums:
         device = device or torch.device("cpu")
         self._map = exact_map(feature_map, grid, device, module)
         self._grid = grid
-        # Room for the rounding of the norms, which is a few units in the last place.
+        # Leaves room for rounding errors of the norms, a few units in the last place.
         self._longest = feature_map.norm_bound * grid.units_per_one * (1 + 2.0**-40)
         self._sums = torch.zeros(classes, feature_map.dimension, dtype=torch.int64, device=device)
         self._counts = torch.zeros(classes, dtype=torch.int64)
@@ -51,16 +51,16 @@ class ClassSums:
     def add(self, records: NDArray[np.uint8], labels: NDArray[np.int64]) -> None:
         """Add one chunk of records.
 
-        A card is given its work and not waited for: the sums stay there until they are asked for.
+        On a GPU, this queues the work and does not wait: the sums stay there until they are read.
 
         Args:
             records: uint8 (b, record size), values 0..levels.
             labels: int64 (b,), indices of classes.
 
         Raises:
-            SchemaError: the chunk is larger than `chunk_size`, or the total above capacity.
-            DataError: a record's feature is not finite, or longer than the map's bound. If a card
-                computed it, that is raised when the sums are asked for.
+            SchemaError: the chunk is larger than `chunk_size`, or the total exceeds the capacity.
+            DataError: a record's feature is not finite, or longer than the map's bound. On a GPU,
+                this is raised when the sums are read.
             ModuleError: the map's module failed.
         """
         if len(records) > self.chunk_size:
@@ -73,12 +73,12 @@ class ClassSums:
                 f"more than {self._grid.capacity} records: the sums could overflow; "
                 f"embed again with a larger {argument('capacity')}"
             )
-        # Small numbers are sorted in no time, and a card orders records faster than they come.
+        # Small integers sort quickly, and a GPU reorders records faster than they arrive.
         order = np.argsort(labels.astype(np.min_scalar_type(len(sizes))), kind="stable")
         there, order_there = self._upload(records, order)
         features = self._map.features(there.index_select(0, order_there).to(torch.float64))
-        # Proven (statement 3), and looked at all the same: the guarantee stands on it. Not a
-        # number fails every comparison.
+        # Proven (statement 3), but checked all the same, because the guarantee rests on it. NaN
+        # fails every comparison, so it is caught as well.
         self._bounded &= (features.norms() <= self._longest).all()
         if self._sums.device.type == "cpu":
             self._require_bounded()
@@ -96,7 +96,7 @@ class ClassSums:
             )
 
     def resume(self, totals: Totals) -> None:
-        """Go on from the totals over earlier records; nothing may have been added yet.
+        """Continue from the totals over earlier records; nothing may have been added yet.
 
         Raises:
             SchemaError: no records can have these totals.

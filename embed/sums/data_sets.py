@@ -1,10 +1,11 @@
-"""Which embeddings are of the same records, and what was released from each of them.
+"""The registry of data sets: which embeddings share records, and what each has released.
 
-Every embedding has a ledger of its own, but whoever embeds the same records twice spends on them
-twice. So the owner can name the data set that an embedding is of. The names are kept in a registry
-in the user's configuration folder, which nobody else can read (0600). It knows an embedding by a
-digest of its exact sums, whatever its file is called and however often it was copied; that digest
-is in no release. A merged embedding is of the data sets of its parts.
+Every embedding has its own ledger, but releases from two embeddings of the same records spend
+budget on those records twice. So the owner can name the data set that an embedding belongs to. The
+names are kept in a registry in the user's configuration folder, which nobody else can read (0600).
+The registry identifies an embedding by a digest of its exact sums, whatever its file is called and
+however often it was copied; no release contains that digest. A merged embedding belongs to the data
+sets of its parts.
 """
 
 from __future__ import annotations
@@ -35,11 +36,11 @@ _LONGEST_NAME: Final = 200
 
 @dataclass(frozen=True)
 class Member:
-    """An embedding of a data set.
+    """An embedding that belongs to a data set.
 
     Attributes:
-        path: where it lay when it was last written.
-        ledger: what had been released from it then.
+        path: where its file was when last written.
+        ledger: its releases up to then.
     """
 
     path: str
@@ -47,7 +48,7 @@ class Member:
 
 
 Registry = dict[str, dict[str, Member]]
-"""By the name of a data set and the digest of an embedding's sums."""
+"""Maps the name of a data set, then the digest of an embedding's sums, to the embedding."""
 
 
 def registry_path() -> Path:
@@ -56,7 +57,7 @@ def registry_path() -> Path:
 
 
 def members_of(name: str) -> tuple[Member, ...]:
-    """The embeddings of a data set, those first that were merged from most.
+    """The embeddings of a data set, those merged from the most parts first.
 
     Raises:
         BudgetError: nothing was declared under this name, or the registry cannot be read.
@@ -70,7 +71,7 @@ def members_of(name: str) -> tuple[Member, ...]:
 
 
 def data_sets_of(embedding: Embedding) -> tuple[str, ...]:
-    """The names that an embedding, or one that it was merged from, was declared under.
+    """The names under which an embedding, or a part it was merged from, was declared.
 
     Raises:
         BudgetError: the registry cannot be read.
@@ -79,18 +80,18 @@ def data_sets_of(embedding: Embedding) -> tuple[str, ...]:
 
 
 def joint_ledger(ledgers: Iterable[Ledger]) -> Ledger:
-    """All releases from several embeddings of the same records, each of them once.
+    """All releases from several embeddings of the same records, each counted once.
 
     Guarantee:
-        What they spend together is never less than what they have spent: releases from parts count
-        as of the whole, but for those of the first ledger. Every ceiling that was set for one of
-        them, or for a part of it, binds all of them. (docs/privacy/proofs.md, statement 11.)
+        The joint ledger never understates what was spent: releases from parts count as releases
+        from the whole, except those of the first ledger. Every ceiling set for one of the
+        embeddings, or for a part of one, binds all of them. (docs/privacy/proofs.md, statement 11.)
     """
     return functools.reduce(Ledger.going_on_with, ledgers)
 
 
 def spent_on_records_of(embedding: Embedding) -> Ledger:
-    """The ledger of an embedding, with all releases from others of its data sets.
+    """The ledger of an embedding, with all releases from its data sets' other embeddings.
 
     Raises:
         BudgetError: the registry cannot be read.
@@ -103,7 +104,7 @@ def spent_on_records_of(embedding: Embedding) -> Ledger:
 
 
 def declared_ledger(embedding: Embedding) -> Ledger:
-    """The ledger that an embedding was last known by, with all releases from its data sets.
+    """The ledger last registered for an embedding, with all releases from its data sets.
 
     Raises:
         BudgetError: the registry cannot be read.
@@ -116,7 +117,7 @@ def declared_ledger(embedding: Embedding) -> Ledger:
 
 @contextlib.contextmanager
 def nobody_else_spends(embedding: Embedding) -> Iterator[tuple[str, ...]]:
-    """Keep releases from other embeddings of the same data sets waiting until this one is noted.
+    """Make releases from the same data sets' other embeddings wait until this one is noted.
 
     Yields:
         The names of its data sets, for `note`.
@@ -125,7 +126,7 @@ def nobody_else_spends(embedding: Embedding) -> Iterator[tuple[str, ...]]:
         BudgetError: the registry cannot be read.
         OutputError: its folder cannot be locked.
     """
-    if not data_sets_of(embedding):  # there is nobody to keep waiting
+    if not data_sets_of(embedding):  # nobody has to wait
         yield ()
         return
     with locked(followed(registry_path())):
@@ -147,10 +148,10 @@ def require_name(name: str) -> None:
 
 
 def declare(name: str, embedding: Embedding, path: Path) -> None:
-    """Enter an embedding as one of a data set, or what has been released from it since.
+    """Register an embedding under a data set, or update its releases if it is there.
 
     Raises:
-        BudgetError: the name is none, or the registry cannot be read.
+        BudgetError: the name is invalid, or the registry cannot be read.
         OutputError: the registry cannot be written.
     """
     require_name(name)
@@ -162,18 +163,19 @@ def declare(name: str, embedding: Embedding, path: Path) -> None:
 
 
 def note(embedding: Embedding, path: Path, names: tuple[str, ...]) -> None:
-    """Enter what has been released from an embedding, if it is of any data set.
+    """Register what has been released from an embedding, if it belongs to a data set.
 
-    The caller keeps others from it: `nobody_else_spends`. While somebody is asked about the total,
-    another process may declare the embedding: then releases that nobody has counted may be there.
+    The caller holds the lock: `nobody_else_spends`. While the owner is asked about the total,
+    another process may declare the embedding under a new name, which may have releases that the
+    total misses.
 
     Args:
         embedding: with what has been released from it.
         path: where it lies.
-        names: of its data sets, as they were when its releases were added up.
+        names: its data sets when its releases were added up.
 
     Raises:
-        BudgetError: it is of others now, or the registry cannot be read.
+        BudgetError: it belongs to other data sets now, or the registry cannot be read.
         OutputError: the registry cannot be written.
     """
     if data_sets_of(embedding) != names:
@@ -214,7 +216,7 @@ def _enter(names: Iterable[str], embedding: Embedding, path: Path) -> None:
 
 
 def _read(path: Path) -> Registry:
-    """What the registry says; nothing if there is none."""
+    """The registry's contents; empty if there is no registry."""
     if not os.path.lexists(path):
         return {}
     try:

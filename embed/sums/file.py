@@ -1,4 +1,4 @@
-"""The embedding file: everything the release needs, and SENSITIVE."""
+"""The embedding file, SENSITIVE: everything that a release needs."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ NOTICE: Final = (
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Embedding(RedactedRepr):
-    """Exact class-wise feature sums of a data set, with all that gives them meaning.
+    """Exact class-wise feature sums of a data set, with everything needed to interpret them.
 
     Attributes:
         sums: S, int64 (d, c), in grid units.
@@ -69,10 +69,10 @@ class Embedding(RedactedRepr):
         feature_map: phi, with its weights.
         grid: the unit of `sums`.
         ledger: what has been released from it.
-        run: digest of the data, options and code that it was made with; empty if it was merged, or
-            made without a file in mind.
-        shards: digests of the embeddings that it was merged from, and of those that these were
-            merged from; empty if it was made in one pass.
+        run: digest of the data, options and code that made it; empty if it was merged, or made in
+            memory without a work folder.
+        shards: digests of the embeddings that it was merged from, directly or through other merges;
+            empty if it was made in one pass.
     """
 
     sums: NDArray[np.int64]
@@ -114,12 +114,12 @@ class Embedding(RedactedRepr):
 
     @cached_property
     def plan_digest(self) -> str:
-        """SHA-256 over all that shapes the sums except the records themselves."""
+        """SHA-256 over everything that shapes the sums except the records themselves."""
         return digest(plan_of(self.schema, self.feature_map, self.grid))
 
 
 def plan_of(schema: Schema, feature_map: FeatureMap, grid: Grid) -> dict[str, Any]:
-    """All that shapes the sums except the records themselves, as plain JSON."""
+    """Everything that shapes the sums except the records themselves, as plain JSON."""
     return {
         "format": FORMAT_VERSION,
         "schema": schema.to_json(),
@@ -132,8 +132,8 @@ def plan_of(schema: Schema, feature_map: FeatureMap, grid: Grid) -> dict[str, An
 def write_embedding(embedding: Embedding, path: Path) -> None:
     """Write an embedding, readable by its owner alone (0600), over whatever is there.
 
-    The caller answers for the ledger of an embedding that is there; `saving.save_embedding` takes
-    it over.
+    The ledger of an embedding that is overwritten is lost unless the caller takes it over, as
+    `saving.save_embedding` does.
 
     Raises:
         OutputError: it cannot be written; nothing is left behind.
@@ -154,7 +154,7 @@ def write_embedding(embedding: Embedding, path: Path) -> None:
         if embedding.shards:
             shards = np.frombuffer(bytes.fromhex("".join(embedding.shards)), np.uint8)
             file.create_dataset("shards", data=shards.reshape(-1, _DIGEST_SIZE))
-        weights = file.create_group("feature_map")  # there even if the map has none
+        weights = file.create_group("feature_map")  # present even if the map has no weights
         for name, weight in embedding.feature_map.weights().items():
             weights.create_dataset(name, data=weight)
 
@@ -162,11 +162,11 @@ def write_embedding(embedding: Embedding, path: Path) -> None:
 
 
 def require_embedding(path: Path, hint: str = _NO_FILE) -> None:
-    """Check by its first line that there is an embedding at `path`.
+    """Check by a file's first line that it is an embedding.
 
     Args:
-        path: of the file.
-        hint: how one is made, for the message.
+        path: the file.
+        hint: how to make an embedding, for the error message.
 
     Raises:
         EmbeddingError: there is none, or it cannot be read.
@@ -180,8 +180,8 @@ def require_embedding(path: Path, hint: str = _NO_FILE) -> None:
 def load_embedding(path: Path | str) -> Embedding:
     """Read an embedding and check that it is whole.
 
-    Nobody can tell from a file whose it is, and other sites' embeddings are added up (`merge`). So
-    each is read as a stranger's release is.
+    A file does not show who made it, and `merge` adds up other sites' embeddings. So every
+    embedding is read as warily as a stranger's release.
 
     Args:
         path: the file, as `save_embedding` or 'dpntk embed' wrote it.
@@ -203,7 +203,7 @@ def load_embedding(path: Path | str) -> Embedding:
 
 
 def run_of(path: Path) -> str:
-    """Digest of the run that wrote an embedding; empty if there is none at `path`."""
+    """Digest of the run that wrote the embedding at `path`; empty if there is none."""
     try:
         return str(_contents(path).attributes.get("run", ""))
     except EmbeddingError:

@@ -1,4 +1,4 @@
-"""Putting an embedding where an earlier one may be, without losing what that one has spent."""
+"""Saving an embedding, possibly over an earlier one, without losing the earlier ledger."""
 
 from __future__ import annotations
 
@@ -29,27 +29,27 @@ def save_embedding(
     """Write an embedding, readable by its owner alone (0600).
 
     Guarantee:
-        No release is forgotten, and no ceiling: an embedding that is written over an earlier one
-        takes over its ledger and its ceilings, of which the lowest binds. Once there are releases
-        from the embedding, from the one that it replaces, or from others of the data set, a ceiling
-        can be lowered and not raised. (docs/privacy/proofs.md, statement 11.)
+        No release and no ceiling is forgotten: an embedding that replaces an earlier one takes over
+        its ledger and its ceilings, of which the lowest binds. Once there are releases from the
+        embedding, from the one that it replaces, or from others of the data set, a ceiling can be
+        lowered but not raised. (docs/privacy/proofs.md, statement 11.)
 
     Args:
         embedding: what to write.
         path: the file to write.
-        overwrite: whether an embedding that is there may be replaced.
-        ceiling: what all releases together may spend; if None, the ceilings of the embedding and
-            of the one that it replaces remain.
-        data_set: the owner's name for the records, if they are embedded more than once: releases
-            from all these embeddings are added up (`data_sets`).
+        overwrite: whether an existing embedding may be replaced.
+        ceiling: the budget for all releases together; if None, the ceilings of the embedding and of
+            the one that it replaces remain.
+        data_set: the owner's name for the records, if they are embedded more than once: the
+            releases from all these embeddings are then added up (`data_sets`).
 
     Raises:
         OutputError: something is there and may not be replaced, or nothing can be written there;
             nothing is left behind.
-        BudgetError: a ceiling would be raised that releases were made under, or the name of the
-            data set is none.
-        EmbeddingError: the embedding that is there is damaged, so that its ledger would be lost; or
-            there is no embedding to write.
+        BudgetError: a ceiling would be raised under which releases were made, or the name of the
+            data set is invalid.
+        EmbeddingError: the existing embedding is damaged, so that its ledger would be lost; or
+            `embedding` is not an embedding.
     """
     require_kind(
         "embedding", embedding, Embedding, "what embed or merge has made", refusal=EmbeddingError
@@ -73,16 +73,16 @@ def save_embedding(
 
 
 def require_not_raised(ceiling: PrivacyBudget | None, path: Path) -> Ledger:
-    """Check that a ceiling is not raised which earlier releases were made under.
+    """Check that no ceiling is raised under which releases were made already.
 
-    Whoever looks at a release first and raises the ceiling then has not set one beforehand
+    A ceiling that is raised after somebody has seen a release was not set beforehand
     (docs/privacy/proofs.md, statement 11).
 
     Returns:
         The ledger of the embedding at `path`; an empty one if there is none.
 
     Raises:
-        BudgetError: it is raised.
+        BudgetError: the ceiling would be raised.
         EmbeddingError: the embedding at `path` is damaged.
     """
     ledger = load_embedding(path).ledger if path.exists() else Ledger()

@@ -1,4 +1,4 @@
-"""Class sums and counts as plain integers, which add up over disjoint sets of records."""
+"""Class sums and counts as plain integers, additive over disjoint sets of records."""
 
 from __future__ import annotations
 
@@ -28,19 +28,20 @@ class Totals(RedactedRepr):
 
     @property
     def records(self) -> int:
-        """How many records were added up."""
+        """The number of records that were added up."""
         return int(self.counts.sum())
 
     def plus(self, other: Totals, grid: Grid) -> Totals:
-        """The totals over two sets of records that share none.
+        """The totals over two disjoint sets of records.
 
         Guarantee:
-            No sum overflows, so the result is what one pass over both sets gives, to the bit. That
-            they share no record is for the caller to see to: one that is in both would count twice.
+            No sum overflows, so the result equals that of one pass over both sets, to the bit. The
+            caller ensures that the sets are disjoint: a record in both would count twice.
             (docs/privacy/proofs.md, statements 4 and 14.)
 
         Raises:
-            SchemaError: more records than the grid has room for, or sums that no records have.
+            SchemaError: there are more records than the grid has room for, or no records can have
+                such sums.
         """
         self.require_possible(grid)
         other.require_possible(grid)
@@ -53,7 +54,7 @@ class Totals(RedactedRepr):
         return Totals(self.sums + other.sums, self.counts + other.counts)
 
     def require_possible(self, grid: Grid) -> None:
-        """Check that so many records can have such sums: a feature's values lie in -1..1.
+        """Check that the counted records can have these sums: a feature's values lie in -1..1.
 
         Raises:
             SchemaError: they cannot.
@@ -64,12 +65,12 @@ class Totals(RedactedRepr):
             raise SchemaError("sums that so many records cannot have")
 
     def require_possible_counts(self, grid: Grid) -> None:
-        """Check that the sums have room for so many records.
+        """Check that the counts are possible, and that the sums have room for so many records.
 
         Raises:
-            SchemaError: they have not.
+            SchemaError: they do not.
         """
-        # One class by itself first: the sum of impossible counts could leave 64 bits.
+        # Each class by itself first: the sum of impossible counts could overflow 64 bits.
         possible = self.counts.min() >= 0 and self.counts.max() <= grid.capacity
         if not possible or self.records > grid.capacity:
             raise SchemaError("impossible class counts")
@@ -77,7 +78,8 @@ class Totals(RedactedRepr):
     def digest(self) -> str:
         """SHA-256 of all integers (little-endian, class by class), in hexadecimal: SENSITIVE.
 
-        Equal for the same records in any order, and for nothing else that one will ever meet.
+        It is equal for the same records in any order, and differs for any other records in
+        practice.
         """
         state = hashlib.sha256(np.ascontiguousarray(self.counts, dtype="<i8").data)
         state.update(np.ascontiguousarray(self.sums.T, dtype="<i8").data)
