@@ -9,17 +9,16 @@ Example, after that of `dpntk.embed`::
 
 The public names, by what they are for:
 
-- Make a release: `release`, with `PrivacyParameters`, in which `Adjacency` says which data sets
-  are to be indistinguishable, and `ClassCounts` how the shares of classes become known.
-- Open one, your own or another's: `open_release`, or `open_any` for a distilled set as well;
+- Make a release: `release`, with `PrivacyParameters`; in these, `Adjacency` says which data sets
+  are indistinguishable, and `ClassCounts` how the shares of classes become known.
+- Open a release, your own or another's: `open_release`, or `open_any` for a distilled set as well;
   `Acceptance` says whose releases to open.
-- Read what was opened, an `Opened` release: an `OpenedRelease` holds a `Release` with its
-  `EmbeddingGuarantee`, an `OpenedDistilled` a `DistilledRelease` with its `DistilledGuarantee`;
-  either guarantee is a `Guarantee`. `SignedBy` says who vouches for the file.
-- Sign with a key of your own (`SigningKey`): `load_key`, `make_key`, and `own_key` for this
-  machine's.
+- Read an `Opened` release: an `OpenedRelease` holds a `Release` with its `EmbeddingGuarantee`, an
+  `OpenedDistilled` a `DistilledRelease` with its `DistilledGuarantee`; either guarantee is a
+  `Guarantee`. `SignedBy` says who vouches for the file.
+- Sign with your own key (`SigningKey`): `load_key`, `make_key`, and `own_key` for this machine's.
 
-`dpntk.release.distill` is another way to a release: a few labelled points.
+`dpntk.release.distill` makes another kind of release: a few labelled points.
 """
 
 from __future__ import annotations

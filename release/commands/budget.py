@@ -86,10 +86,10 @@ def command(
 
 
 def _ledger_for(data: Path) -> Path:
-    """The ledger of distillations of some data, or the one that is named.
+    """The ledger of some data's distillations, or the named ledger itself.
 
     Raises:
-        BudgetError: they have several parts that were distilled.
+        BudgetError: several parts of the data were distilled.
     """
     if data.name.endswith(LEDGER_SUFFIX):
         return data
@@ -107,12 +107,13 @@ class _Spent:
     """What has been spent on some records.
 
     Attributes:
-        title: what it is about.
+        title: what the figures are about.
         entries: one for each release.
-        totals: of all of them; under each adjacency that there is, if they are distillations.
-        remarks: for people.
-        ceiling: on the total; None if there is none.
-        left: epsilon that one more release may have, at the ceiling's delta; None without one.
+        totals: the joint guarantee; for distillations, one under each adjacency that occurs.
+        remarks: notes for people.
+        ceiling: the ceiling on the total, if any.
+        left: the epsilon that one more release may have, at the ceiling's delta; None without a
+            ceiling.
     """
 
     title: str
@@ -123,7 +124,7 @@ class _Spent:
     left: float | None = None
 
     def to_json(self) -> dict[str, Any]:
-        """For programs; infinity is the text "inf"."""
+        """The figures for programs; infinity is the text "inf"."""
         return {
             "releases": [_promise(entry) for entry in self.entries],
             "spent": [_promise(total) for total in self.totals],
@@ -163,7 +164,7 @@ def _by_releases(path: Path, wanted: float | None) -> _Spent:
     usual = default_delta(adjacency_of(ledger), embedding.records)
     total = total_of(ledger, wanted or (ceiling.delta if ceiling else usual))
     remarks = []
-    if len(ledger.parts) > 1:  # a single one is there for a ceiling of its own
+    if len(ledger.parts) > 1:  # a single part only holds its own ceiling
         remarks.append(
             f"merged from {len(ledger.parts)} embeddings: releases made from one of them before "
             "count for its records alone"

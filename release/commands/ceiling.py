@@ -1,4 +1,4 @@
-"""What is left under a data set's ceiling, in words."""
+"""The budget that is left under a data set's ceiling, in words."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from ..mechanism.composition import remaining, strictest
 
 
 def ceiling_remark(ledger: Ledger) -> str:
-    """What one more release may spend under the ceiling that leaves least; "" without any."""
+    """What one more release may spend under the strictest ceiling; "" without a ceiling."""
     limited = strictest(ledger)
     if limited is None or limited.ceiling is None:
         return ""

@@ -1,4 +1,4 @@
-"""Options on class counts; apart from `options`, for they reach what works on embeddings."""
+"""Options on class counts; not in `options`, because they import code on embeddings."""
 
 from __future__ import annotations
 

@@ -100,4 +100,4 @@ _CHECKS: Final[dict[str, Callable[[], str]]] = {
     "trusted signers": _signers,
     "arithmetic": _arithmetic,
 }
-"""What is looked at, in the order in which it is shown."""
+"""The checks, in the order in which they are shown."""

@@ -1,4 +1,4 @@
-"""The part of `dpntk plan` that speaks of use and not of noise."""
+"""The part of `dpntk plan` that forecasts utility, not noise."""
 
 from __future__ import annotations
 
@@ -18,25 +18,25 @@ from ..publishing.image_forecast import forecast_of_images
 from ..publishing.plan import Plan, plan
 
 _TIMES: Final = (0.1, 0.3, 1.0, 3.0, 10.0)
-"""What epsilon is multiplied by, for a curve that helps to choose it."""
+"""The factors on epsilon, for a curve that helps to choose it."""
 
 
 def forecasts_around(
     planned: Plan, schema: Schema, feature_map: FeatureMap, grid: Grid
 ) -> Forecasts | None:
-    """What a release would show, and others with less and more epsilon; None if it cannot be told.
+    """Forecasts for a release, and for others with less and more epsilon, if possible.
 
     Args:
         planned: the release.
-        schema: of the records.
-        feature_map: that they are or would be embedded with.
-        grid: that they are or would be summed on.
+        schema: the records' schema.
+        feature_map: the feature map of their embedding.
+        grid: the grid of their embedding.
     """
     plans = []
     for times in _TIMES:
         epsilon = float(f"{planned.parameters.epsilon * times:.2g}") if times != 1 else None
         other = replace(planned.parameters, epsilon=epsilon or planned.parameters.epsilon)
-        with contextlib.suppress(BudgetError):  # so little, or so much, is not to be had
+        with contextlib.suppress(BudgetError):  # epsilon may be out of range
             unit, records = planned.unit, planned.records
             plans.append(plan(feature_map, grid, planned.classes, records, other, unit))
     if isinstance(schema, ImageSchema):
@@ -45,7 +45,7 @@ def forecasts_around(
 
 
 def forecast_document(forecasts: Forecasts | None) -> dict[str, Any] | None:
-    """The figures, for programs."""
+    """The figures of forecasts, for programs."""
     if forecasts is None:
         return None
     return {
@@ -57,11 +57,11 @@ def forecast_document(forecasts: Forecasts | None) -> dict[str, Any] | None:
 
 
 def show_forecast(forecasts: Forecasts, epsilon: float) -> None:
-    """The figures, for people, and a word if the release would be mostly noise.
+    """Print the figures, and a warning if the release would be mostly noise.
 
     Args:
-        forecasts: of several epsilons.
-        epsilon: that of the release.
+        forecasts: the forecasts for several epsilons.
+        epsilon: the release's epsilon.
     """
     of_images = forecasts.correlation is None
     made_up = "digits" if of_images else "made-up rows of this schema"
@@ -92,7 +92,7 @@ def show_forecast(forecasts: Forecasts, epsilon: float) -> None:
 
 
 def _to_be_seen(forecasts: Forecasts) -> dict[str, Callable[[Forecast], bool]]:
-    """What there is to see in such releases, and whether one shows half of it."""
+    """What such releases can show, and how to tell whether a forecast shows half of it."""
     seen: dict[str, Callable[[Forecast], bool]] = {}
     if forecasts.correlation is not None:
         seen["how columns go together"] = forecasts.shows_pairs
@@ -102,9 +102,9 @@ def _to_be_seen(forecasts: Forecasts) -> dict[str, Callable[[Forecast], bool]]:
 
 
 def _larger(forecasts: Forecasts) -> str:
-    """A larger epsilon, and one that would do, if there is one among the forecasts."""
+    """Advice to use a larger epsilon, with one that would do if the forecasts have one."""
     seen = _to_be_seen(forecasts)
-    for each in forecasts.at:  # from the smallest epsilon on
+    for each in forecasts.at:  # in ascending order of epsilon
         if found := [what for what, shows in seen.items() if shows(each)]:
             what = f" for {' and '.join(found)}" if len(seen) > 1 else ""
             return f"a larger epsilon ({each.epsilon:g} would do{what})"
@@ -112,7 +112,7 @@ def _larger(forecasts: Forecasts) -> str:
 
 
 def _in_words(forecasts: Forecasts) -> str:
-    """What the figures are to be compared with, and what they are not."""
+    """What to compare the figures with, and what they do not say."""
     accuracy = (
         f"accuracy is {forecasts.without_noise:.2f} without noise, and {forecasts.by_chance:.2f} "
         "by chance"

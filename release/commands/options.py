@@ -1,4 +1,4 @@
-"""Options that several commands share: of the promise, of the key, and of signers."""
+"""Options shared by several commands: of the guarantee, of the key, and of signers."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def promise_options(
         epsilon: help for --eps.
         delta: help for --delta.
         adjacency: help for --adjacency.
-        default: adjacency if none is given.
+        default: the default adjacency.
     """
     return all_of(
         click.option(
@@ -67,7 +67,7 @@ def _parsed(context: click.Context, parameter: click.Parameter, value: str) -> A
 
 
 def acceptance_options(command: Callable[..., None]) -> Callable[..., None]:
-    """Add --signer and --allow-unsigned, and hand their meaning over as `acceptance`."""
+    """Add --signer and --allow-unsigned, and pass them on as `acceptance`."""
 
     @click.option("--signer", metavar="NAME", help="Accept only what this trusted signer signed.")
     @click.option("--allow-unsigned", is_flag=True, help="Accept a release without a signature.")
@@ -83,7 +83,7 @@ def acceptance_options(command: Callable[..., None]) -> Callable[..., None]:
 
 
 def signing_key(path: Path | None) -> SigningKey:
-    """The key to sign with; made if none is named and there is none."""
+    """The key to sign with; the default key is made if it does not exist."""
     if path is None:
         made = not default_key_path().exists()
         key = own_key(ask_passphrase)

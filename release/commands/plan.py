@@ -147,10 +147,10 @@ def _known(
     *,
     colour: bool,
 ) -> tuple[Schema, FeatureMap]:
-    """What is known of the records, and how they would be embedded.
+    """What is publicly known of the records, and the feature map that would embed them.
 
-    A draft will do, for nothing of it is released. Where it has bounds that are to be found, that
-    comes first.
+    A draft will do, because nothing of it is released. If the schema has bounds still to be found,
+    the map is the one that finds them.
     """
     if path is None:
         if unit is not None:
@@ -185,7 +185,7 @@ def _refuse_feature_options(context: click.Context) -> None:
 
 
 def _public_number(embedding: Embedding, parameters: PrivacyParameters, said: int | None) -> int:
-    """The number of records as far as it is public."""
+    """The number of records, as far as it is public."""
     if said is not None:
         return said
     if parameters.adjacency is Adjacency.ADD_REMOVE:
@@ -221,7 +221,7 @@ def _document(planned: Plan, schema: Schema) -> dict[str, Any]:
 
 
 def _budget(ledger: Ledger, planned: Plan) -> dict[str, Any]:
-    """What was spent before, for programs."""
+    """The privacy loss so far, for programs."""
     total, limited = total_of(ledger, planned.delta), strictest(ledger)
     ceiling = None if limited is None else limited.ceiling
     return {
@@ -276,12 +276,12 @@ def _say_what_noise_hides(planned: Plan) -> None:
 
 
 def _unit_row(unit: PrivacyUnit | None) -> list[tuple[str, str, str]]:
-    """What is protected, if it is more than a record."""
+    """The privacy unit, if it is more than a record."""
     return [] if unit is None else [("unit", f"{unit.rows:,}", f"rows count of {unit.whole}")]
 
 
 def _where_bounds_are_found(planned: Plan, feature_map: FeatureMap) -> str:
-    assert isinstance(feature_map, MarginalFeatures)  # it is a map of magnitudes
+    assert isinstance(feature_map, MarginalFeatures)  # the map of magnitudes
     least = rows_to_stand_out(feature_map, planned.sigma)
     return (
         "Bounds: a magnitude, numbers to a factor of about 1.8, stands out from the noise from "

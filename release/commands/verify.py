@@ -63,7 +63,7 @@ def command(release: Path, signer: str | None, key_path: Path | None, how: bool)
                     f"signed by {signed_by.fingerprint}, not by the key in {key_path}"
                 )
         except UntrustedSigner:
-            out.print(*facts)  # whoever it is, that much is true
+            out.print(*facts)  # true whoever it is
             raise
         private = release_in(content, block, own=signed_by.own).guarantee.private
     except ReleaseError as error:
@@ -80,7 +80,7 @@ def _standing(signed_by: SignedBy) -> str:
 
 
 def _recipe(release: Path, known: Signer | None, wanted: str | None) -> tuple[str, str]:
-    """The commands that do the same; NAME in them stands for a signer who is not trusted yet."""
+    """OpenSSH commands for the same check; NAME stands for a signer not trusted yet."""
     name = shlex.quote(wanted or (known.name if known else "NAME"))
     signers = shlex.quote(str(own_path() if known and known.own else allowed_path()))
     file = typed(release)

@@ -12,7 +12,7 @@ Example, with the table that `dpntk demo --table` writes::
         patients, "points.h5", "demo/train.ledger.json", epsilon=1.0, settings=Settings(per_class=5)
     )
 
-`Settings` says how the points are found; `PRESETS` are settings for data sets of the literature.
+`Settings` says how the points are found; `PRESETS` are settings for data sets in the literature.
 `dpntk.generate.generate` writes the points as records.
 """
 

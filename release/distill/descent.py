@@ -1,4 +1,4 @@
-"""The descent of a distillation: a step draws a batch and adds noise to its clipped gradients."""
+"""The descent of a distillation: a step draws a batch and adds noise to clipped gradients."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from .settings import Settings
 
 _BATCH: Final = 4096
 _REMARKS: Final = 20
-"""How often the epsilon spent so far is worked out, over a run."""
+"""How many times during a run the epsilon spent so far is computed."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -47,17 +47,17 @@ class LabelledRecords(RedactedRepr):
 def take_steps(
     source: Source, fingerprint: str, entry: Spending, settings: Settings, folder: RunFolder
 ) -> State:
-    """Take all steps that are left, and count each before it is taken.
+    """Take all remaining steps, and count each before it is taken.
 
     Args:
         source: the records.
-        fingerprint: that they had when the run was planned.
-        entry: of the ledger.
+        fingerprint: the records' fingerprint when the run was planned.
+        entry: the run's entry in the ledger.
         settings: how to descend.
         folder: keeps the progress, and may hold that of an interrupted run.
 
     Raises:
-        DataError: the records cannot be read, or have not the fingerprint any more.
+        DataError: the records cannot be read, or their fingerprint has changed.
     """
     run, steps = entry.run, settings.steps
     schema = source.schema
@@ -79,7 +79,7 @@ def take_steps(
         advance(state.begun, spent)
         while state.begun < steps:
             state = folder.begin_step(state)
-            # Made of public points alone, before there is a batch that it could depend on.
+            # Made from public points alone, before there is a batch on which it could depend.
             points = torch.from_numpy(state.points)
             loss = SupportLoss(kernel, points, targets, settings.ridge, with_norms=run is not None)
             batch = poisson_sample(len(records.labels), settings.sampling_prob)
@@ -104,12 +104,12 @@ def take_steps(
 
 
 def labels_of(per_class: int, classes: int) -> NDArray[np.int64]:
-    """The classes of support points: balanced and fixed, whatever the records' are."""
+    """The classes of support points: balanced and fixed, whatever the records' classes are."""
     return np.tile(np.arange(classes), per_class)
 
 
 def _read(source: Source) -> LabelledRecords:
-    """All records.
+    """Read all records.
 
     Raises:
         DataError: there are not as many as the source says.
@@ -125,13 +125,13 @@ def _read(source: Source) -> LabelledRecords:
             values[start:stop], labels[start:stop] = batch.records, batch.labels
             start = stop
             advance(len(batch.labels), "")
-    if stop != len(source):  # what is not filled would be of other things in memory
+    if stop != len(source):  # rows that were not filled would hold other memory
         raise DataError("there are not as many records as the data say: save them anew")
     return LabelledRecords(values, labels)
 
 
 def _spent(entry: Spending, steps: int) -> str:
-    """Epsilon after some of a run's steps, in words."""
+    """The epsilon after some of a run's steps, in words."""
     if entry.run is None:
         return "NOT PRIVATE"
     if steps == 0:

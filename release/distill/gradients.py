@@ -1,12 +1,13 @@
-"""Gradients of each record's loss with respect to the support points, by their coefficients.
+"""Per-record gradients of the loss with respect to the support points, as coefficients.
 
 For a record x with target y, the loss is (Nguyen, Chen, Lee 2021; Vinaroz and Park 2023)
 
     l = 1/2 || y - k_x A^-1 Y ||^2,      A = K + ridge tr(K) / m I,
 
-with K the kernel of the m support points and k_x that of the record with them. With r = k_x A^-1 Y
-- y, u = A^-1 k_x and v = A^-1 Y r its differential is <v, dk_x> - u^T dA v. Since dk(x, z) / dz is
-p x + q z (`dpntk.common.features.infinite_ntk`), the gradient with respect to support point a is
+where K is the kernel matrix of the m support points and k_x the record's kernel values with them.
+With r = k_x A^-1 Y - y, u = A^-1 k_x and v = A^-1 Y r, its differential is <v, dk_x> - u^T dA v.
+Since dk(x, z) / dz is p x + q z (`dpntk.common.features.infinite_ntk`), the gradient with respect
+to support point a is
 
     c_a x + sum_j E_aj X_j,
 
@@ -14,23 +15,24 @@ a combination of the record and the support points, and off the diagonal
 
     E = -(u v^T + v u^T) o M,      M the matrix of p for pairs of support points.
 
-So norms and clipped sums follow from u, v, c and the diagonal, and from inner products, without a
-matrix m x D or m x m for each record. Norms do so in m^2 operations times half the squared number
-of classes C rather than in m^3: v = S r has as many terms as there are classes (S = A^-1 Y),
-so the largest term, sum_a || sum_j E_aj X_j ||^2 over j other than a, is a sum over pairs of them,
+So norms and clipped sums follow from u, v, c and the diagonal, and from inner products, without an
+m x D or m x m matrix per record. Norms take m^2 C^2 / 2 operations for C classes rather than m^3: v
+= S r has one term per class (S = A^-1 Y), so the largest term, sum_a || sum_j E_aj X_j ||^2 over j
+other than a, is a sum over pairs of classes,
 
     sum_cc' r_c r_c' u^T N_cc' u,
 
-and the N_cc' are the same for all records of a step. (With G the inner products of support points,
-P_c = M diag(S_c) G and Q_c = M o P_c, twice the symmetric part of
+where the N_cc' are the same for all records of a step. (With G the inner products of support
+points, P_c = M diag(S_c) G and Q_c = M o P_c, twice the symmetric part of
 
     diag(S_c') Q_c + 1/2 diag(Q_c S_c') + 1/2 G o (M diag(S_c S_c') M)
 
 in c and c' will do.) Targets and residuals add up to 0 over the classes, so C - 1 of them are
 enough.
 
-Every number of a record is a function of its own bytes and of public ones, to the last bit: only
-elementwise operations that IEEE 754 defines, and `products`. (docs/privacy/proofs.md, statement 15)
+Every number computed for a record is a function of its own bytes and of public numbers, to the last
+bit: only elementwise operations that IEEE 754 defines, and `products`, are used.
+(docs/privacy/proofs.md, statement 15)
 """
 
 from __future__ import annotations
@@ -53,7 +55,7 @@ from .products import SlicedMatrix
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Coefficients(RedactedRepr):
-    """Gradients of a batch: of record i with respect to point a, c_ia x_i + sum_j E_iaj X_j.
+    """Gradients of a batch: for record i and point a, c_ia x_i + sum_j E_iaj X_j.
 
     E_iaa is d_ia, and E_iaj = -(u_ia v_ij + v_ia u_ij) M_aj.
 
@@ -77,14 +79,14 @@ class Coefficients(RedactedRepr):
 
 
 def require_memory(size: int, classes: int) -> None:
-    """Check that the matrices for pairs of classes are not too large.
+    """Check that the matrices for all pairs of classes fit into memory.
 
     Args:
         size: number of support points.
-        classes: of them.
+        classes: number of classes.
 
     Raises:
-        BudgetError: they are.
+        BudgetError: they do not.
     """
     entries = classes * (classes - 1) // 2 * size**2
     if entries > _MOST_ENTRIES:
@@ -99,12 +101,12 @@ class SupportLoss:
 
     Args:
         kernel: the kernel.
-        points: X, float64 (m, D): multiples of 2^-16 of at most 8, so that products with records
+        points: X, float64 (m, D): multiples of 2^-16 and at most 8, so that products with records
             are exact.
         targets: Y, float64 (m, C); rows add up to 0.
-        ridge: of the regression, relative to the kernel's mean on the diagonal.
-        slices: of the products that make norms; see `products.SlicedMatrix`.
-        with_norms: whether `norms` will be asked for. What it needs takes longest to make.
+        ridge: the regression's ridge, relative to the mean of the kernel's diagonal.
+        slices: the number of slices in the products for norms; see `products.SlicedMatrix`.
+        with_norms: whether `norms` will be called. Preparing for it takes longest.
 
     Attributes:
         points: X.
@@ -130,7 +132,7 @@ class SupportLoss:
         self._squares = (points * points).sum(1)
         self._norms = square_root(self._squares)
         slopes = kernel.slopes(self._gram, self._squares, self._squares)
-        # The slope is not defined where two records are the same: the diagonal has its own.
+        # The slope is undefined for two equal records, so the diagonal is treated separately.
         self.first = slopes.first.clone().fill_diagonal_(0)
         self._second = SlicedMatrix(slopes.second.clone().fill_diagonal_(0))
         system = slopes.values.clone()
@@ -168,14 +170,14 @@ class SupportLoss:
         return Coefficients(v * slopes.first, own, u, v, residual, products, squares)
 
     def norms(self, found: Coefficients) -> tuple[Tensor, Tensor]:
-        """Squared norms of the gradients over all support points, and how far off they may be.
+        """Squared norms of the gradients over all support points, with error bounds.
 
         Args:
             found: the gradients.
 
         Returns:
-            The squared norms as computed, float64 (b,), and bounds of their errors, float64 (b,),
-            for the coefficients as they are. (docs/privacy/proofs.md, statement 16.)
+            The squared norms as computed, float64 (b,), and bounds on their errors, float64 (b,),
+            for the given coefficients. (docs/privacy/proofs.md, statement 16.)
         """
         c, d, u, v = found.of_record, found.own, found.u, found.v
         squares = sum_of_squares(c) * found.squares
@@ -202,7 +204,7 @@ class SupportLoss:
         return squares, error + self._rounding() * sum_of_squares(self._lengths(found))
 
     def _pairs_of_classes(self) -> Iterator[tuple[Tensor, Tensor, SlicedMatrix]]:
-        """Classes c and c' with their matrices N_cc', some side by side."""
+        """Pairs of classes c and c' with their matrices N_cc', several at a time."""
         solution, first, size = self._differences, self.first, self._size
         mixed = torch.stack([first * ((first * s) @ self._gram) for s in solution.T])  # Q_c
         pairs = torch.combinations(torch.arange(solution.shape[1]), with_replacement=True)
@@ -216,10 +218,10 @@ class SupportLoss:
             yield block[:, 0], block[:, 1], SlicedMatrix(torch.cat(forms, dim=1), self._slices)
 
     def _lengths(self, found: Coefficients) -> Tensor:
-        """What the rows of gradients are at most, were nothing to cancel; float64 (b, m)."""
+        """Upper bounds on the norms of gradient rows, without cancellation; float64 (b, m)."""
 
         def summed(sizes: Tensor) -> Tensor:
-            """At least sum_j |M_aj| ||X_j|| sizes_j."""
+            """An upper bound on sum_j |M_aj| ||X_j|| sizes_j."""
             return self._reach.left_multiplied(sizes) + self._reach.truncation_error(sizes)[:, None]
 
         u, v = found.u.abs(), self._by_class(found.residual.abs(), self._differences.abs())
@@ -228,7 +230,7 @@ class SupportLoss:
         return lengths + (u * summed(v) + v * summed(u))
 
     def _rounding(self) -> float:
-        """Relative to the squares of such lengths: no term is rounded more often."""
+        """The rounding error relative to these bounds' squares: no term is rounded more often."""
         size, classes = len(self._differences), self._differences.shape[1]
         return (4 * size + 4 * classes + 128) * 2.0**-53
 
@@ -242,6 +244,6 @@ class SupportLoss:
 
 
 _MOST_ENTRIES: Final = 1 << 30
-"""Most entries of all those matrices together: 16 GB, in two slices."""
+"""The most entries of all N_cc' together: 16 GB in two slices."""
 _ENTRIES: Final = 1 << 18
-"""Numbers that are worked on at a time, so that they stay in a processor's cache."""
+"""Numbers that are processed at a time, so that they stay in a processor's cache."""

@@ -1,9 +1,9 @@
-"""What distillations of a data set have spent: a file beside the data.
+"""The ledger of a data set's distillations: a file beside the data.
 
-There is no embedding file that a ledger could be part of, so it lies where the records are:
-`data.ledger.json` beside `data`. It says nothing of the records and is readable by its owner alone.
-Of a folder with parts it lies beside the part that was read (`data/train.ledger.json`), whichever
-of the two was named. Earlier versions put it beside the one that was named, so one of the whole
+No embedding file could hold this ledger, so it is kept where the records are: `data.ledger.json`
+beside `data`. It reveals nothing about the records and is readable by its owner alone. For a folder
+with parts it lies beside the part that was read (`data/train.ledger.json`), whether the user named
+the part or the folder. Earlier versions put it beside the named one, so a ledger of the whole
 folder counts for each of its parts.
 """
 
@@ -36,15 +36,15 @@ _FORMAT: Final = "dpntk ledger of distillations 1"
 
 @dataclass(frozen=True)
 class Spending:
-    """One distillation.
+    """One distillation's entry in the ledger.
 
     Attributes:
-        release_id: of its release.
+        release_id: the ID of its release.
         created: when it began, in UTC, ISO 8601.
-        epsilon: that it promises; infinite for one without noise.
-        delta: that it promises.
-        run: its steps; None for one without noise.
-        adjacency: that it promises it for.
+        epsilon: its epsilon; infinite without noise.
+        delta: its delta.
+        run: its steps; None without noise.
+        adjacency: its adjacency.
     """
 
     release_id: str
@@ -55,7 +55,7 @@ class Spending:
     adjacency: Adjacency = Adjacency.ADD_REMOVE
 
     def to_json(self) -> dict[str, Any]:
-        """A plain mapping that `from_json` reads back. JSON has no infinity: it has null."""
+        """A plain mapping that `from_json` reads back; null stands for infinity."""
         noise = self.run is not None
         return asdict(self) | {
             "epsilon": self.epsilon if noise else None,
@@ -68,10 +68,10 @@ class Spending:
         """Read what `to_json` wrote.
 
         Raises:
-            ValueError: noise and epsilon contradict each other, or something is none.
+            ValueError: noise and epsilon contradict each other, or a value is invalid.
             BudgetError: a number is out of its range.
-            KeyError: something is missing.
-            TypeError: there is more than there should be.
+            KeyError: an entry is missing.
+            TypeError: there is an unknown entry.
         """
         epsilon, run = document["epsilon"], document["run"]
         if (epsilon is None) != (run is None):
@@ -87,37 +87,37 @@ class Spending:
 
 
 def ledger_of(data: Path) -> Path:
-    """Where the ledger of a data set lies.
+    """The path of a data set's ledger.
 
     Args:
-        data: the file or folder that is read: of a folder with parts, the part.
+        data: the file or folder that is read; for a folder with parts, the part.
     """
     resolved = data.resolve()
     return resolved.with_name(resolved.name + LEDGER_SUFFIX)
 
 
 def ledgers_of_parts(folder: Path) -> tuple[Path, ...]:
-    """The ledgers that there are of parts of a folder, which lie in it."""
+    """The existing ledgers of a folder's parts, which lie in the folder."""
     return tuple(path for path in sorted(folder.glob(f"*{LEDGER_SUFFIX}")) if _is_of_a_part(path))
 
 
 def of_whole_folder(path: Path) -> Path | None:
-    """The ledger of the folder that a part lies in, if a ledger is of a part and that is there."""
+    """For the ledger of a part, that of the whole folder, if it exists."""
     whole = ledger_of(path.parent) if _is_of_a_part(path) else None
     return whole if whole is not None and os.path.lexists(whole) else None
 
 
 def read_all(path: Path) -> tuple[Spending, ...]:
-    """What a ledger says, and before it what that of the whole folder does, if it is of a part.
+    """The entries of a ledger; for a part's ledger, after those of the whole folder's.
 
     Raises:
-        BudgetError: one of them cannot be read.
+        BudgetError: a ledger cannot be read.
     """
     return _behind(of_whole_folder(path), read_ledger(path))
 
 
 def _behind(whole: Path | None, entries: tuple[Spending, ...]) -> tuple[Spending, ...]:
-    """The entries of a ledger behind those of the whole folder, each once."""
+    """The entries of a ledger after those of the whole folder, each once."""
     earlier = () if whole is None else read_ledger(whole)
     return tuple({entry.release_id: entry for entry in (*earlier, *entries)}.values())
 
@@ -127,7 +127,7 @@ def _is_of_a_part(path: Path) -> bool:
 
 
 def read_ledger(path: Path) -> tuple[Spending, ...]:
-    """All distillations so far, in order; none if there is no file.
+    """All distillations so far, in order; empty if there is no file.
 
     Raises:
         BudgetError: it cannot be read.
@@ -148,15 +148,15 @@ def read_ledger(path: Path) -> tuple[Spending, ...]:
 def spent_by(
     entries: Sequence[Spending], delta: float, adjacency: Adjacency = Adjacency.ADD_REMOVE
 ) -> float:
-    """The epsilon of distillations together; infinite if one of them had no noise.
+    """The joint epsilon of distillations; infinite if one of them had no noise.
 
     Args:
         entries: the distillations.
-        delta: at which epsilon is taken.
-        adjacency: which data sets are to be indistinguishable.
+        delta: the delta at which epsilon is taken.
+        adjacency: which data sets are indistinguishable.
 
     Raises:
-        BudgetError: delta is none.
+        BudgetError: delta is not between 0 and 1.
     """
     runs = [entry.run for entry in entries if entry.run is not None]
     if len(runs) < len(entries):
@@ -165,10 +165,10 @@ def spent_by(
 
 
 def total_of(entries: tuple[Spending, ...], latest: Spending) -> Total:
-    """What distillations promise together, at the delta of the latest and under its adjacency.
+    """The joint guarantee of distillations, at the latest one's delta and adjacency.
 
-    One by itself promises what it says. What an earlier run spends under another adjacency than
-    its own follows from its sampling, noise and steps.
+    A single distillation keeps its stated epsilon. If an earlier run had another adjacency, its
+    loss under the latest one's follows from its sampling, noise and steps.
     """
     if len(entries) == 1:
         return Total(latest.epsilon, latest.delta, latest.adjacency, 1)
@@ -180,12 +180,13 @@ def enter(path: Path, entry: Spending, compose: Callable[[Total], bool]) -> Tota
     """Enter a distillation, before any of its noise is drawn.
 
     Args:
-        path: of the ledger; one of the whole folder counts as well (`read_all`).
-        entry: the distillation; if it is there already, nothing is added.
-        compose: asked, if there are others already, whether the joint promise is acceptable.
+        path: the ledger; that of the whole folder counts as well (`read_all`).
+        entry: the distillation; if it is in the ledger already, nothing is added.
+        compose: if there are other entries, called to ask whether the joint guarantee is
+            acceptable.
 
     Returns:
-        What all have spent, this one included.
+        The joint guarantee of all distillations, this one included.
 
     Raises:
         BudgetError: `compose` said no, or the ledger cannot be read.

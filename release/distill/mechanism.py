@@ -1,13 +1,13 @@
-"""One step of the mechanism: the one place where records of a batch become a gradient, with noise.
+"""One step of the mechanism: the only place where a batch of records becomes a noisy gradient.
 
-The gradient of a record is c_a x + sum_j E_aj X_j (`gradients`). It is made shorter than the clip
-norm, its coefficients are rounded to whole numbers, and only these are added up. Since records and
-support points are whole numbers too (of 2^-8 and of 2^-16), so is what a record contributes:
+The gradient of a record is c_a x + sum_j E_aj X_j (`gradients`). It is clipped, its coefficients
+are rounded to integers, and only these are added up. Records and support points are integers too
+(in units of 2^-8 and of 2^-16), so a record's contribution is a vector of integers:
 
     F_a = 2^8 round(w c_a / h) (2^8 x) + sum_j round(w E_aj / h) (2^16 X_j),    h = L / 2^24,
 
-in units of L / 2^40, L being the clip norm. Sums of whole numbers have no rounding error and no
-order.
+in units of L / 2^40, where L is the clip norm. Sums of integers have no rounding error and do not
+depend on the order.
 """
 
 from __future__ import annotations
@@ -30,24 +30,24 @@ from ..mechanism.subsampled_gaussian import LARGEST_MULTIPLIER
 from .gradients import Coefficients, SupportLoss
 
 LEVELS: Final = VALUE_LEVELS
-"""Records are pixels over this: a power of two, so that nothing is rounded."""
+"""Records are pixels divided by this: a power of two, so that nothing is rounded."""
 PLACES: Final = 1 << 16
-"""Support points are whole multiples of one over this."""
+"""Support points are multiples of 1 divided by this."""
 MOST_INPUTS: Final = 1 << 15
-"""Most values in a record with which products of points are exact: 2^15 (8 2^16)^2 = 2^53."""
+"""The most values in a record for which products of points are exact: 2^15 (8 2^16)^2 = 2^53."""
 ONE: Final = UNITS_OF_CLIP_NORM
-"""The clip norm in units of the whole numbers that are added up: the sensitivity."""
+"""The clip norm in units of the integers that are added up: the sensitivity."""
 MOST_RECORDS: Final = 1 << 21
-"""So that their contributions and the noise do not leave 62 bits."""
+"""The most records whose contributions and noise fit 62 bits."""
 _COEFFICIENTS: Final = 1 << 24
 _LARGEST_OF_RECORD: Final = 2.0**34
 _LARGEST_OF_POINTS: Final = 2.0**42
 _CHUNK: Final = 512
-"""Records whose whole numbers are added up in float64."""
+"""Records whose integers are added up in float64 at a time."""
 _TOGETHER: Final = 64
 """Records whose products of two coefficients are computed at a time."""
 _CACHED: Final = 1 << 16
-"""Numbers that are worked on at a time, so that they stay in a processor's cache."""
+"""Numbers that are processed at a time, so that they stay in a processor's cache."""
 _BATCH: Final = 2048
 """Records whose gradients are in memory at a time."""
 
@@ -64,26 +64,26 @@ def noisy_gradient(
     """The sum of clipped gradients over a batch, with noise.
 
     Guarantee:
-        For a batch drawn by `sampling.poisson_sample`, the result is the subsampled Gaussian
-        mechanism's with this noise multiplier for adding or removing a record: the integers that
-        are added up change by a vector of norm at most `ONE` (`clipped_sum`), and get discrete
-        Gaussian noise of sigma^2 >= (noise_multiplier ONE)^2 + 9 on every coordinate, drawn on its
-        own from the operating system's randomness. (docs/privacy/proofs.md, statements 7, 15 and
-        16.)
+        For a batch drawn by `sampling.poisson_sample`, the result is that of the subsampled
+        Gaussian mechanism with this noise multiplier for adding or removing a record: the sum of
+        integers changes by a vector of norm at most `ONE` (`clipped_sum`), and gets discrete
+        Gaussian noise of sigma^2 >= (noise_multiplier ONE)^2 + 9 on every coordinate, drawn
+        independently from the operating system's randomness. (docs/privacy/proofs.md, statements 7,
+        15 and 16.)
 
     Args:
-        loss: with the support points.
+        loss: the loss, with the support points.
         records: uint8 (b, D); b may be 0.
         targets: float64 (b, c).
-        centre: of the pixels; what counts as 0.
-        clip_norm: the longest gradient that counts in full.
+        centre: the pixel value that counts as 0.
+        clip_norm: the norm to which longer gradients are clipped.
         noise_multiplier: standard deviation of the noise at sensitivity 1.
 
     Returns:
         float64 (m, D), over the clip norm.
 
     Raises:
-        BudgetError: the noise leaves 64 bits.
+        BudgetError: the noise does not fit 64 bits.
     """
     sigma = noise_sigma(noise_multiplier)
     sums = clipped_sum(loss, records, targets, centre=centre, clip_norm=clip_norm)
@@ -95,21 +95,20 @@ def noisy_gradient(
 def exact_gradient(
     loss: SupportLoss, records: NDArray[np.uint8], targets: Tensor, *, centre: int
 ) -> NDArray[np.float64]:
-    """The sum of whole gradients over a batch: nothing is clipped, and there is no noise.
+    """The sum of unclipped gradients over a batch, without noise.
 
     Guarantee:
-        None: it is NOT PRIVATE. Only a distillation on the owner's word (`--not-private`) asks for
-        it.
+        None: it is NOT PRIVATE. Only a distillation that the owner asked for with `--not-private`
+        uses it.
 
     Args:
-        loss: with the support points.
+        loss: the loss, with the support points.
         records: uint8 (b, D); b may be 0.
         targets: float64 (b, c).
-        centre: of the pixels; what counts as 0.
+        centre: the pixel value that counts as 0.
 
     Returns:
-        float64 (m, D). A record whose gradient is not finite contributes nothing, as it does where
-        gradients are clipped.
+        float64 (m, D). A record whose gradient is not finite contributes nothing, as with clipping.
     """
     points = loss.points
     of_record, of_points = torch.zeros_like(points), torch.zeros_like(loss.first)
@@ -129,7 +128,7 @@ def exact_gradient(
 
 
 def noise_sigma(noise_multiplier: float) -> int:
-    """Standard deviation of the noise on every coordinate, in whole units, rounded up.
+    """The standard deviation of the noise on every coordinate, in whole units, rounded up.
 
     Raises:
         BudgetError: sums and noise together could leave 64 bits.
@@ -145,15 +144,15 @@ def clipped_sum(
     """The exact sum of clipped and rounded gradients.
 
     Guarantee:
-        It is a sum of one vector of whole numbers for each record, a function of the record and of
-        public numbers alone, of norm at most `ONE`. (docs/privacy/proofs.md, statement 16.)
+        Each record contributes one vector of integers. It is a function of the record and of public
+        numbers alone, and its norm is at most `ONE`. (docs/privacy/proofs.md, statement 16.)
 
     Args:
-        loss: with the support points.
+        loss: the loss, with the support points.
         records: uint8 (b, D).
         targets: float64 (b, c).
-        centre: of the pixels.
-        clip_norm: the longest gradient that counts in full.
+        centre: the pixel value that counts as 0.
+        clip_norm: the norm to which longer gradients are clipped.
 
     Returns:
         int64 (m, D), in units of clip_norm / 2^40.
@@ -167,27 +166,27 @@ def clipped_sum(
         pixels = torch.from_numpy(records[start : start + _BATCH]).double() - centre
         found = loss.coefficients(pixels / LEVELS, targets[start : start + _BATCH])
         weights = clip_weights(loss, found, room * clip_norm, clip_norm / _COEFFICIENTS)[:, None]
-        counts = weights > 0  # what the others have may not be finite
+        counts = weights > 0  # the others may not be finite
         c, d, u, v = (
             torch.where(counts, values, 0.0).split(_CHUNK)
             for values in (
                 found.of_record * weights, found.own * weights, found.u * weights, found.v
             )
         )  # fmt: skip
-        # Whole numbers below 2^53, exact in whatever order they are multiplied and added up.
+        # Integers below 2^53, exact in whatever order they are multiplied and added up.
         for number, part in enumerate(pixels.split(_CHUNK)):
             of_record += (c[number].round_().T @ part).numpy().astype(np.int64)
             half = _sum_of_halves(u[number], v[number], loss.first).numpy().astype(np.int64)
             of_points -= half + half.T
             of_points.ravel()[:: size + 1] += d[number].round_().sum(0).numpy().astype(np.int64)
     whole = np.rint(points.numpy() * PLACES).astype(np.int64)
-    # Products may leave 64 bits on the way; modulo 2^64 that changes nothing, and the sum fits.
+    # Products may overflow 64 bits on the way; modulo 2^64 that changes nothing, and the sum fits.
     sums: NDArray[np.int64] = of_record * (PLACES // LEVELS) + of_points @ whole
     return sums
 
 
 def _sum_of_halves(u: Tensor, v: Tensor, first: Tensor) -> Tensor:
-    """Sums of u_ia v_ij M_aj over i, each rounded to a whole number, float64 (m, m)."""
+    """Sums over i of u_ia v_ij M_aj, each term rounded to an integer, float64 (m, m)."""
     size = len(first)
     total = torch.zeros_like(first)
     for left, right in zip(u.split(_TOGETHER), v.split(_TOGETHER), strict=True):
@@ -199,24 +198,24 @@ def _sum_of_halves(u: Tensor, v: Tensor, first: Tensor) -> Tensor:
 
 
 def clip_weights(loss: SupportLoss, found: Coefficients, longest: float, unit: float) -> Tensor:
-    """What to multiply gradients by so that they are no longer than `longest`, over `unit`.
+    """Factors that clip gradients to the norm `longest`, divided by `unit`.
 
     Returns:
-        float64 (b,). 0 for what is not finite, or has coefficients so large that sums of them in
-        whole numbers would not be exact.
+        float64 (b,). 0 for gradients that are not finite, or whose coefficients are so large that
+        sums of integers would not be exact.
     """
     squares, error = loss.norms(found)
     bound = square_root((squares + error).clamp_min(0.0))  # never below the true norm
     weights = (longest / bound).clamp_max(1.0) / unit
     largest = (found.u.abs() * loss.first.abs().amax(1)).amax(1) * found.v.abs().amax(1)
     largest = torch.maximum(largest, found.own.abs().amax(1))
-    fits = weights * largest <= _LARGEST_OF_POINTS  # not a number fails every comparison
+    fits = weights * largest <= _LARGEST_OF_POINTS  # NaN fails every comparison
     fits &= weights * found.of_record.abs().amax(1) <= _LARGEST_OF_RECORD
     return torch.where(fits & torch.isfinite(bound), weights, 0.0)
 
 
 def _rounding(points: Tensor, centre: int) -> float:
-    """How much longer the rounding of coefficients can make a gradient, in units of the sums.
+    """The most that rounding its coefficients can lengthen a gradient, in units of the sums.
 
     Raises:
         BudgetError: so many support points leave no room for a gradient.
@@ -224,8 +223,8 @@ def _rounding(points: Tensor, centre: int) -> float:
     size, inputs = points.shape
     record = (PLACES // LEVELS) * max(centre, 255 - centre) * math.sqrt(inputs)
     lengths = float(torch.linalg.vector_norm(points, dim=1).sum()) * PLACES
-    # Half of one for each coefficient of records, one for two halves of each of points, and below
-    # 2^-9 for each product of at most 2^42 that is rounded, with three roundings of its own.
+    # Half a unit for each coefficient of the record, one (two halves) for each of the points, and
+    # below 2^-9 for each rounded product of at most 2^42, which has three roundings of its own.
     rounding = math.sqrt(size) * (record / 2 + lengths) * (1 + 2.0**-8)
     if not rounding < ONE / 8:
         smaller = f"a smaller {argument('per_class')}"

@@ -1,7 +1,7 @@
-"""From noisy gradients to support points: post-processing, which costs no privacy.
+"""The optimiser: post-processes noisy gradients into support points, at no privacy cost.
 
-Adam (Kingma and Ba 2015) without what it adds to its denominator, so that the scale of the
-gradients does not matter, and with it neither the number of records, which is not public.
+It is Adam (Kingma and Ba 2015) without the constant in its denominator. So the scale of the
+gradients does not matter, and neither does the number of records, which is not public.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ Matrix = NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False, repr=False)
 class State(RedactedRepr):
-    """How far a descent has come. It follows from the settings and noisy gradients alone.
+    """The state of a descent. It follows from the settings and noisy gradients alone.
 
     Attributes:
         points: support points, float64 (m, D), multiples of 2^-16.
-        momentum: mean of recent gradients, likewise.
-        spread: mean of their squares.
-        mean: moving average of the support points: the result.
+        momentum: Adam's mean of recent gradients, float64 (m, D).
+        spread: the mean of their squares.
+        mean: moving average of the support points, which is the result.
         begun: steps whose noise may have been drawn.
         taken: steps that moved the points.
     """
@@ -61,10 +61,10 @@ def descend(state: State, gradient: Matrix, settings: Settings, side: int | None
     """Take the step that was begun last.
 
     Args:
-        state: before it.
+        state: the state before the step.
         gradient: noisy sum of clipped gradients, float64 (m, D), of any scale.
         settings: how to descend.
-        side: of square images; None for tables, whose values have no neighbours.
+        side: the side of square images; None for tables, whose values have no neighbours.
     """
     if settings.smoothing and side is not None:
         gradient = _smooth(gradient, side, settings.smoothing)
@@ -87,7 +87,7 @@ def _on_grid(points: Matrix) -> Matrix:
 
 
 def _smooth(values: Matrix, side: int, width: float) -> Matrix:
-    """Convolve images with a Gaussian; at the border with what there is of it."""
+    """Convolve images with a Gaussian, cut off at the border."""
     places = np.arange(side)
     weights = np.exp(-((places[:, None] - places) ** 2) / (2 * width**2))
     weights /= weights.sum(axis=1, keepdims=True)

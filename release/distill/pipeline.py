@@ -1,4 +1,4 @@
-"""From records to the release of a distilled set."""
+"""The pipeline of distillation, from records to a distilled set's release."""
 
 from __future__ import annotations
 
@@ -69,34 +69,36 @@ def distill(
 
     Guarantee:
         The release satisfies (epsilon, delta) differential privacy under `adjacency`: it is a
-        function of the settings, which are public, and of `settings.steps` noisy gradients at most
-        (docs/privacy/proofs.md, statements 15 to 19); and no release exists without its entry in
-        the ledger, which is on the disk before the first noise is drawn. A run that was interrupted
-        goes on under the same entry. With `not_private` nothing is promised, and the release says
-        so.
+        function of the settings, which are public, and of at most `settings.steps` noisy gradients
+        (docs/privacy/proofs.md, statements 15 to 19). No release exists without its entry in the
+        ledger, which is on the disk before the first noise is drawn. An interrupted run continues
+        under the same entry. With `not_private` nothing is promised, and the release says so.
 
     Args:
         source: the records.
         output: where to write the release.
-        ledger: a file that says what has been spent on these records; made if there is none.
-        key: signs the release; this machine's own (`own_key`) if None.
-        epsilon: to spend; infinity means no noise and no clipping, and needs `not_private`.
-        delta: to spend; below one over the number of records. `ledger.default_delta` if None.
-        adjacency: which data sets are to be indistinguishable.
-        settings: how to find them.
-        not_private: the owner's word that a release without noise is wanted.
-        compose: asked, if the ledger has other entries, whether the joint promise is acceptable.
+        ledger: the file that records what has been spent on these records; made if there is none.
+        key: the key that signs the release; this machine's own (`own_key`) if None.
+        epsilon: the epsilon to spend; infinity means no noise and no clipping, and needs
+            `not_private`.
+        delta: the delta to spend; below one over the number of records. `ledger.default_delta` if
+            None.
+        adjacency: which data sets are indistinguishable.
+        settings: how to find the points.
+        not_private: the owner's confirmation that a release without noise is wanted.
+        compose: if the ledger has other entries, called to ask whether the joint guarantee is
+            acceptable.
         overwrite: whether a file at `output` may be replaced.
-        restart: throw away what an interrupted run has left; what it has spent stays spent.
+        restart: discard the progress of an interrupted run; what it has spent stays spent.
 
     Returns:
-        What `open_any` would read from `output`.
+        The release, as `open_any` would read it from `output`.
 
     Raises:
         DataError: the records cannot be read, are too many, or too long, or their files changed
             meanwhile.
         BudgetError: the numbers make no sense, or `compose` said no.
-        RunError: the progress that is there is of another run, or this one was interrupted.
+        RunError: existing progress belongs to another run, or this one was interrupted.
         OutputError: a file cannot be written.
     """
     settings = Settings() if settings is None else settings
@@ -203,7 +205,7 @@ def _calibrated(
 def _require_kinds(
     source: object, epsilon: object, delta: object, adjacency: object, settings: object
 ) -> None:
-    """Refuse what a caller has mistaken for something else, in one line."""
+    """Refuse arguments of the wrong type with a one-line error."""
     numbers = [("epsilon", epsilon), *([] if delta is None else [("delta", delta)])]
     for name, value in numbers:
         require_kind(name, value, (int, float), "a number", refusal=BudgetError)
@@ -215,14 +217,14 @@ def _require_kinds(
 
 
 def require_word(epsilon: float, *, not_private: bool) -> None:
-    """Refuse no noise without the owner's word that none is wanted, and the word without that.
+    """Require the owner's confirmation if there is no noise, and only then.
 
     Args:
-        epsilon: that was asked for.
-        not_private: the word.
+        epsilon: the epsilon asked for.
+        not_private: the confirmation.
 
     Raises:
-        BudgetError: one comes without the other.
+        BudgetError: an infinite epsilon comes without the confirmation, or the reverse.
     """
     if not_private and epsilon != math.inf:
         infinite = argument("epsilon", math.inf, option="--eps")
@@ -273,7 +275,7 @@ def _plan(
     run: SampledGaussian | None,
     settings: Settings,
 ) -> dict[str, Any]:
-    """All that two runs must have in common for one to continue the other."""
+    """Everything that two runs must have in common for one to continue the other."""
     return {
         "data": source.fingerprint(),
         "schema": source.schema.to_json(),

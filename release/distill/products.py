@@ -1,9 +1,9 @@
-"""Matrix products of which every entry is a function of its own row, to the last bit.
+"""Matrix products whose every entry is a function of its own row, to the last bit.
 
-An ordinary product in floating point adds in an order that depends on the size of the batch and on
-a row's place in it. Here both factors are cut into slices of so few binary digits that products of
+An ordinary floating-point product adds in an order that depends on the size of the batch and on a
+row's place in it. Here both factors are cut into slices of so few binary digits that products of
 slices are exact in float64, whatever the order (Ozaki, Ogita, Oishi, Rump 2012, "Error-free
-transformations of matrix multiplication"); the slices' products are added elementwise.
+transformations of matrix multiplication"). The slices' products are added elementwise.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ class SlicedMatrix:
 
     Args:
         matrix: float64 (k, l).
-        slices: how many of about 22 binary digits.
+        slices: the number of slices, each of about 22 binary digits.
     """
 
     def __init__(self, matrix: Tensor, slices: int = 3) -> None:
@@ -47,32 +47,32 @@ class SlicedMatrix:
         return total
 
     def truncation_error(self, left: Tensor) -> Tensor:
-        """By how much slices make any entry of a row of the product wrong at most, float64 (n,)."""
+        """A bound on the error of a product row's entries from slicing, float64 (n,)."""
         share = relative_error(self._terms, len(self._parts)) * self._terms
         return share * self._largest * left.abs().amax(1)
 
 
 def relative_error(terms: int, slices: int) -> float:
-    """What slices leave out, relative to a product of the largest values.
+    """The error from slicing, relative to a product of the largest values.
 
-    A slice keeps d digits of what the one before has left, so s of them leave out 2^(-d s) of
-    either factor, and s - 1 products of slices that are as small as that are not computed. The
-    2^-6 is for products of what is left out, and for rounding of what the slices add to a term.
+    A slice keeps d digits of the remainder of the one before, so s slices leave out 2^(-d s) of
+    either factor, and s - 1 products of slices that are as small as that are not computed. The 2^-6
+    covers products of remainders, and the rounding when the slices' products are added.
 
     Args:
-        terms: how many products make an entry.
-        slices: how many.
+        terms: the number of products in an entry.
+        slices: the number of slices.
     """
     return float((slices + 1) * 2.0 ** (-_digits(terms) * slices) * (1 + 2.0**-6))
 
 
 def _digits(terms: int) -> int:
-    """Binary digits of slices, so that sums of as many products of two stay below 2^53."""
+    """Binary digits per slice, so that sums of `terms` products of two stay below 2^53."""
     return (53 - math.ceil(math.log2(terms))) // 2
 
 
 def _cut(values: Tensor, digits: int, slices: int) -> list[Tensor]:
-    """Parts that add up to nearly `values`, row by row: whole multiples of a power of two each."""
+    """Slices that nearly add up to `values`; in a row, each has multiples of a power of two."""
     parts: list[Tensor] = []
     for number in range(slices):
         part = round_to_digits(values, digits)

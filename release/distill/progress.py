@@ -1,17 +1,17 @@
-"""The folder in which a distillation keeps its progress: a step is on the disk before its noise is.
+"""The progress folder of a distillation: a step is recorded on disk before its noise is drawn.
 
 Beside `release.h5` it is `.release.h5.distill`, 0700, with
 
     plan.json           what is done, under which entry of the ledger
     begun               how many steps were begun: written before a step's batch and noise are drawn
-    state.safetensors   the support points after a step, and what Adam knows
+    state.safetensors   the support points and Adam's state after a step
     lock                held by the process at work
 
 Guarantee:
-    The number of steps in `begun` never falls and is on the disk before the step's randomness is
-    drawn. So a step is never taken twice, and never without being counted: a step that was begun
-    and whose result was lost when the program died counts as taken, and the run goes on with the
-    next. Whatever happens, no more than the accounted number of steps see the records.
+    The number of steps in `begun` never falls, and is on the disk before the step's randomness is
+    drawn. So no step is taken twice, and none without being counted. If the program dies and the
+    result of a begun step is lost, the step counts as taken, and the run continues with the next.
+    Whatever happens, no more than the accounted number of steps see the records.
     (docs/privacy/proofs.md, statement 19.)
 """
 
@@ -43,17 +43,17 @@ _MATRICES: Final = ("points", "momentum", "spread", "mean")
 
 
 class RunFolder:
-    """The folder. Use it as a context: it is locked until the end."""
+    """The progress folder of a distillation; `held` locks it."""
 
     def __init__(self, output: Path) -> None:
         self.path = output.parent / f".{output.name}.distill"
 
     @contextlib.contextmanager
     def held(self) -> Iterator[None]:
-        """Keep other processes out of the folder.
+        """Lock the folder against other processes.
 
         Raises:
-            RunError: another one is at work.
+            RunError: another process is at work.
             OutputError: the folder cannot be made.
         """
         busy = f"{self.path}: another process is distilling there: wait for it, or end it first"
@@ -64,12 +64,12 @@ class RunFolder:
                 yield
             finally:
                 with contextlib.suppress(OSError):
-                    # A folder that somebody has made since ours was removed is theirs.
+                    # A folder that another process has made since ours was removed is not ours.
                     if is_ours() and not (self.path / _PLAN).exists():
                         shutil.rmtree(self.path)
 
     def plan(self) -> dict[str, Any] | None:
-        """The plan that is there; None if there is none.
+        """The plan in the folder; None if there is none.
 
         Raises:
             RunError: it is damaged.
@@ -86,9 +86,10 @@ class RunFolder:
         return document
 
     def write_plan(self, document: Mapping[str, Any]) -> None:
-        """Begin a run: from here on it can be continued. Nothing of an earlier one is."""
+        """Begin a run: from here on it can be continued, and an earlier run no longer can."""
         with write_failures(self.path):
-            # The plan goes first: without its progress, its run would begin anew under its entry.
+            # The plan is removed first: without its progress, its run would start anew under its
+            # entry.
             for name in (_PLAN, _BEGUN, _STATE):
                 (self.path / name).unlink(missing_ok=True)
         self._write(_PLAN, canonical_json(document).encode())
@@ -100,13 +101,13 @@ class RunFolder:
         return counted
 
     def save(self, state: State) -> None:
-        """Keep what a step has led to."""
+        """Save the result of a step."""
         matrices = {name: getattr(state, name) for name in _MATRICES}
         numbers = np.array([state.begun, state.taken], dtype=np.int64)
         self._write(_STATE, save({**matrices, "steps": numbers}))
 
     def resume(self, start: State) -> State:
-        """The state after the last step whose result is on the disk, with all begun ones counted.
+        """The state after the last step whose result is on disk, with all begun steps counted.
 
         Args:
             start: the state before the first step.
@@ -131,7 +132,7 @@ class RunFolder:
         return replace(state, begun=begun)
 
     def remove(self) -> None:
-        """Delete the folder; call it when the release is on the disk."""
+        """Delete the folder; call this once the release is on the disk."""
         (self.path / _PLAN).unlink(missing_ok=True)
         shutil.rmtree(self.path, ignore_errors=True)
 

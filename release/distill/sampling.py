@@ -1,4 +1,4 @@
-"""Poisson sampling: each record is in a step's batch by a coin of its own."""
+"""Poisson sampling: each record joins a step's batch by an independent coin toss."""
 
 from __future__ import annotations
 
@@ -17,21 +17,21 @@ def poisson_sample(records: int, sampling_prob: float) -> NDArray[np.int64]:
     """Draw a batch.
 
     Guarantee:
-        Each record is in it with probability floor(p 2^64) / 2^64, p being `sampling_prob`,
-        independently of all others and of all other batches, provided that the operating system's
-        random bytes are uniform. There is no seed. So a step is the subsampled Gaussian mechanism
-        that the accountant takes it for, with a probability that is not below the real one.
-        (docs/privacy/proofs.md, statement 17.)
+        Each record is in the batch with probability floor(p 2^64) / 2^64, where p is
+        `sampling_prob`, independently of all others and of all other batches, provided that the
+        operating system's random bytes are uniform. There is no seed. So a step is the subsampled
+        Gaussian mechanism that the accountant assumes, with an assumed probability not below the
+        real one. (docs/privacy/proofs.md, statement 17.)
 
     Args:
-        records: how many there are.
-        sampling_prob: probability of each.
+        records: the number of records.
+        sampling_prob: each record's probability.
 
     Returns:
-        Numbers of the records in the batch, in order, int64 (b,); b is different every time.
+        The indices of the batch's records, in order, int64 (b,); b is random.
 
     Raises:
-        BudgetError: it is no such probability.
+        BudgetError: the probability is out of range.
     """
     require_sampling_prob(sampling_prob)
     if sampling_prob == 1:
@@ -41,7 +41,7 @@ def poisson_sample(records: int, sampling_prob: float) -> NDArray[np.int64]:
 
 
 def require_sampling_prob(sampling_prob: float) -> None:
-    """Refuse what is no probability to sample with.
+    """Check a sampling probability.
 
     Raises:
         BudgetError: it is not above 0 and at most 1.

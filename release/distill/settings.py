@@ -1,4 +1,4 @@
-"""What a distillation is to do. All of it is public, and none of it may come from the records."""
+"""The settings of a distillation. All are public, and none may come from the records."""
 
 from __future__ import annotations
 
@@ -19,17 +19,18 @@ class Settings:
     Attributes:
         per_class: support points in each class.
         sampling_prob: probability with which a record is in a step's batch.
-        steps: how many.
-        clip_norm: longest gradient of a record that counts in full; without noise all do.
-        learning_rate: of Adam at the first step; it falls to a tenth along half a cosine.
-        ridge: of the regression, relative to the kernel's mean on the diagonal.
-        bias_variance: of the kernel's network.
+        steps: the number of steps.
+        clip_norm: the norm to which longer gradients are clipped; without noise none is.
+        learning_rate: Adam's learning rate at the first step; it falls to a tenth along half a
+            cosine.
+        ridge: the regression's ridge, relative to the mean of the kernel's diagonal.
+        bias_variance: the bias variance of the kernel's network.
         start: standard deviation of the support points before the first step.
-        centre: of a record's values 0..255: what counts as 0.
-        smoothing: for images: width in pixels of the Gaussian that noisy gradients are smoothed
-            with; 0 for none. Noise is as strong at every spatial frequency, and images are not.
-        averaging: of the moving average over steps that becomes the result.
-        seed: of the start, which is public. Neither noise nor batches have one.
+        centre: the one of a record's values 0..255 that counts as 0.
+        smoothing: for images: width in pixels of the Gaussian that smooths noisy gradients; 0 for
+            none. Noise is equally strong at every spatial frequency, and images are not.
+        averaging: the factor of the moving average over steps that becomes the result.
+        seed: the seed of the start, which is public. Neither noise nor batches have a seed.
         origin: where the settings come from, in words.
 
     Raises:
@@ -88,7 +89,7 @@ class Settings:
 
 
 def name_in_files(field: str) -> str:
-    """What releases and the command line call a field of `Settings`."""
+    """The name of a field of `Settings` in releases and on the command line."""
     return {"sampling_prob": "rate", "clip_norm": "clip"}.get(field, field)
 
 
@@ -96,7 +97,7 @@ _CHOSEN: Final = (
     "training images (50,000 to learn from, the other 10,000 to score), which no guarantee covers"
 )
 WITHOUT_NOISE: Final[dict[str, Any]] = {"smoothing": 0.0}
-"""What is otherwise where there is no noise: nothing that smoothing could take away."""
+"""The settings that differ without noise: smoothing would have nothing to remove."""
 PRESETS: Final[dict[str, dict[str, Any]]] = {
     "mnist-1": {
         "per_class": 1,
@@ -125,5 +126,5 @@ PRESETS: Final[dict[str, dict[str, Any]]] = {
         "origin": f"fashion-50: chosen on MNIST's {_CHOSEN}, not on FashionMNIST",
     },
 }
-"""Settings by name, for the paper's data sets. That they were tuned on records no guarantee
-covers. Beside what they say, and for everything else, they are the defaults."""
+"""Settings by name, for the paper's data sets. No guarantee covers that they were tuned on records.
+Settings not listed have their defaults."""

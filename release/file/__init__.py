@@ -1,1 +1,1 @@
-"""The release as values and as a file."""
+"""The release, as values in memory and as a file."""

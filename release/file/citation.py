@@ -1,4 +1,4 @@
-"""What is written down of a release beside all that is made of it."""
+"""Citations: how files made from a release refer to it."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from typing import Any, Final
 from .distilled import KIND, AnyOpened, holds_points
 
 _OF_THE_READER: Final = {"signer", "fingerprint", "statement"}
-"""Entries that say who vouched for the release where it was read, and a reader's own words."""
+"""Entries that depend on the reader: who vouched for the release, and the statement's wording."""
 
 
 def citation_of(opened: AnyOpened) -> dict[str, Any]:
-    """Which release it is, and what it promises, as plain JSON."""
+    """The identity and the promise of a release, as plain JSON."""
     release, guarantee = opened.release, opened.release.guarantee
     return {
         "id": release.release_id,
@@ -30,10 +30,10 @@ def citation_of(opened: AnyOpened) -> dict[str, Any]:
 
 
 def contradictions(cited: Mapping[str, Any], opened: AnyOpened) -> list[str]:
-    """Names of the entries of a citation that are not true of the release.
+    """The names of a citation's entries that are not true of the release.
 
     Args:
-        cited: as of `citation_of`, from a file that anybody may have written.
+        cited: a citation as from `citation_of`, in a file that anybody may have written.
         opened: the release.
     """
     own = citation_of(opened)
@@ -45,10 +45,10 @@ def contradictions(cited: Mapping[str, Any], opened: AnyOpened) -> list[str]:
 
 
 def is_private(provenance: Mapping[str, Any]) -> bool | None:
-    """Whether records say that they come from a release with noise; None if they do not say.
+    """Whether records claim to come from a release with noise; None if they do not say.
 
     Args:
-        provenance: of the records, maybe from a file, with a citation under "release".
+        provenance: the records' provenance, maybe from a file, with a citation under "release".
     """
     release = provenance.get("release")
     return release.get("private") is True if isinstance(release, dict) else None

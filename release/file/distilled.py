@@ -1,4 +1,4 @@
-"""What the release of a distilled set says, as values."""
+"""The release of a distilled set, as values."""
 
 from __future__ import annotations
 
@@ -23,27 +23,27 @@ DISTILLED_MECHANISM: Final = (
 NO_DISTILLED_MECHANISM: Final = "none: sums of whole gradients over Poisson samples"
 NO_ACCOUNTANT: Final = "nothing to account for"
 VALUE_LEVELS: Final = 256
-"""A support point's values are pixels, less the centre, over this."""
+"""A support point's values are pixels minus the centre, divided by this."""
 FARTHEST: Final = 8.0
-"""Largest value of a support point."""
+"""The largest absolute value in a support point."""
 LARGEST_CLIP: Final = 1e6
 LARGEST_RIDGE: Final = 1e3
 LARGEST_BIAS: Final = 1e3
 UNITS_OF_CLIP_NORM: Final = 1 << 40
-"""The grid of sums and noise is the clip norm over this."""
+"""The grid unit of sums and noise is the clip norm divided by this."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class DistilledGuarantee(Guarantee):
-    """The promise of the release of a distilled set; the total is under `adjacency`, too.
+    """The guarantee of a distilled set's release; its total holds under `adjacency` as well.
 
-    Sums are of clipped gradients, one for each step.
+    Each step releases a sum of clipped gradients.
 
     Attributes:
         sampling_prob: probability with which a record is in a step's batch.
-        steps: how many.
-        clip_norm: L2 sensitivity of a step's sum of gradients. Without noise nothing is clipped: it
-            is infinite, and the grid is 0.
+        steps: the number of steps.
+        clip_norm: L2 sensitivity of a step's sum of gradients. Without noise nothing is clipped:
+            the norm is infinite, and the grid is 0.
     """
 
     sampling_prob: float
@@ -74,18 +74,18 @@ class DistilledRelease(RedactedRepr):
     """The privacy release of a distilled set.
 
     Attributes:
-        points: support points, float32 (m, D): of a record with values 0..255, those less the
-            centre, over 256. They may lie outside of what a record can be.
-        labels: the class of each, int64 (m,); as many in each class.
-        bias_variance: of the kernel.
-        centre: of the records' values.
-        ridge: of the regression, relative to the kernel's mean on the diagonal.
+        points: support points, float32 (m, D), in the units of a record's values 0..255, minus the
+            centre and divided by 256. They may lie outside the range of records.
+        labels: the class of each point, int64 (m,); all classes have equally many points.
+        bias_variance: the kernel's bias variance.
+        centre: the centre of the records' values.
+        ridge: the regression's ridge, relative to the mean of the kernel's diagonal.
         settings: how the points were found, plain JSON, for information.
         schema: what is publicly known of the records.
-        guarantee: the promise.
+        guarantee: the guarantee.
         release_id: 32 random hexadecimal digits.
         created: when, in UTC, ISO 8601.
-        dpntk_version: of the program that wrote it.
+        dpntk_version: the version of dpntk that wrote it.
         statement: the promise in words.
     """
 
@@ -104,7 +104,7 @@ class DistilledRelease(RedactedRepr):
 
     @property
     def epsilon(self) -> float:
-        """Epsilon of all that the file says."""
+        """The epsilon of everything in the file."""
         return self.guarantee.epsilon
 
 
@@ -113,5 +113,5 @@ AnyOpened = OpenedRelease | OpenedDistilled
 
 
 def holds_points(opened: AnyOpened) -> TypeIs[OpenedDistilled]:
-    """Whether a release is that of a distilled set, and not that of an embedding."""
+    """Whether a release is a distilled set's, not an embedding's."""
     return isinstance(opened.release, DistilledRelease)

@@ -1,4 +1,4 @@
-"""The release of a distilled set as a file: writing it, and whether what it says makes sense."""
+"""The release of a distilled set as a file: writing it, and validating what is read."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ _OVERSTATED: Final = 1e-2
 
 
 def serialise_distilled(release: DistilledRelease) -> memoryview:
-    """The bytes of a release file that is not signed yet. Equal releases give equal bytes."""
+    """The bytes of an unsigned release file. Equal releases give equal bytes."""
     values: dict[str, Any] = {
         **release.guarantee.figures(),
         "format_version": FORMAT_VERSION,
@@ -73,15 +73,15 @@ def serialise_distilled(release: DistilledRelease) -> memoryview:
 
 
 def save_distilled(made: DistilledRelease, path: Path, key: SigningKey | None) -> str:
-    """Write a release file, and say its digest: see `write_signed`."""
+    """Write a release file and return its digest: see `write_signed`."""
     return write_signed(serialise_distilled(made), path, key, private=made.guarantee.private)
 
 
 def understand_distilled(body: Body, block: UserBlock) -> DistilledRelease:
-    """Make a release of plain values, if they make sense as one.
+    """Make a release from plain values, after validating them.
 
     Raises:
-        FormatError: it does not.
+        FormatError: they do not make sense as a release.
     """
     values: dict[str, Any] = dict(body.attributes)
     try:
@@ -106,7 +106,7 @@ def understand_distilled(body: Body, block: UserBlock) -> DistilledRelease:
     if values["centre"] > schema.levels:
         raise FormatError("the centre is none of a record's values")
     if run is not None:
-        _require_spent(guarantee, run)  # which takes longest
+        _require_spent(guarantee, run)  # this takes longest
     return DistilledRelease(
         points=points,
         labels=labels,
@@ -119,13 +119,13 @@ def understand_distilled(body: Body, block: UserBlock) -> DistilledRelease:
         release_id=values["release_id"],
         created=values["created"],
         dpntk_version=values["dpntk_version"],
-        # In our own words, whatever the file says: they are what people rely on.
+        # In our own words, whatever the file says, because people rely on it.
         statement=distilled_statement(guarantee, schema),
     )
 
 
 def _guarantee_in(values: Mapping[str, Any]) -> DistilledGuarantee:
-    """The promise that the attributes of a file state, not checked yet."""
+    """The guarantee stated in a file's attributes, not checked yet."""
     try:
         adjacency = Adjacency(values["adjacency"])
     except ValueError as error:
@@ -148,7 +148,7 @@ def _guarantee_in(values: Mapping[str, Any]) -> DistilledGuarantee:
 
 
 def _require_points(points: NDArray[Any], labels: NDArray[Any], schema: Schema) -> None:
-    """Refuse points (p, D) and labels (p,) that no distilled set of the schema has."""
+    """Refuse points (p, D) and labels (p,) that no distilled set of the schema can have."""
     classes = len(schema.classes)
     if points.ndim != 2 or points.shape[1] != schema.record_size or len(points) != len(labels):
         raise FormatError("the points are not as many as the labels, or not of the schema's size")
@@ -159,10 +159,10 @@ def _require_points(points: NDArray[Any], labels: NDArray[Any], schema: Schema) 
 
 
 def _require_consistent(guarantee: DistilledGuarantee) -> SampledGaussian | None:
-    """Refuse figures that are out of range, or contradict each other: all but epsilon.
+    """Refuse figures that are out of range or contradict each other; epsilon is not checked here.
 
     Returns:
-        The run that epsilon has to follow from; None if the file says that there is no noise.
+        The run from which epsilon must follow; None if the file states that there is no noise.
     """
     g = guarantee
     if not g.private:
@@ -193,7 +193,7 @@ def _require_consistent(guarantee: DistilledGuarantee) -> SampledGaussian | None
 
 
 def _require_no_noise(guarantee: DistilledGuarantee) -> None:
-    """Refuse figures of noise where nothing is promised, and others that are out of range."""
+    """Refuse figures of noise if nothing is promised, and any figures out of range."""
     g = guarantee
     require_in_range(
         {
@@ -208,7 +208,7 @@ def _require_no_noise(guarantee: DistilledGuarantee) -> None:
 
 
 def _require_spent(guarantee: DistilledGuarantee, run: SampledGaussian) -> None:
-    """Recompute epsilon from the noise, and refuse another one."""
+    """Recompute epsilon from the noise, and refuse a different one."""
     spent = sampled_epsilon([run], guarantee.delta, adjacency=guarantee.adjacency)
     if not spent * (1 - _UNDERSTATED) <= guarantee.epsilon <= spent * (1 + _OVERSTATED):
         raise FormatError("epsilon does not follow from rate, noise, steps and delta")

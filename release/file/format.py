@@ -45,8 +45,8 @@ ATTRIBUTES: Final[dict[str, type]] = {
     "schema": str,
     "feature_map": str,
 }
-"""Attribute of the root group to its type. Texts are UTF-8, `schema` and `feature_map` JSON;
-numbers are float64 and int64."""
+"""Attributes of the root group and their types. Texts are UTF-8, `schema` and `feature_map` are
+JSON; numbers are float64 and int64."""
 
 
 def attributes_of(adjacency: Adjacency) -> dict[str, type]:
@@ -82,7 +82,7 @@ DISTILLED_ATTRIBUTES: Final[dict[str, type]] = {
     "ridge": float,
     "settings": str,
 }
-"""The same of a distilled set. `schema` and `settings` are JSON."""
+"""The same for a distilled set. `schema` and `settings` are JSON."""
 
 
 _KINDS: Final = {int: INTEGER, float: NUMBER, str: TEXT}
@@ -104,4 +104,4 @@ LAYOUTS: Final = (
     ),
     _layout({"points": Rule(FLOAT32, 2), "labels": Rule(INT64, 1)}, DISTILLED_ATTRIBUTES, {}),
 )
-"""What a release may hold: one of these."""
+"""The possible layouts of a release."""

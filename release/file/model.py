@@ -1,4 +1,4 @@
-"""What a release says, as values."""
+"""The contents of a release, as values."""
 
 from __future__ import annotations
 
@@ -20,27 +20,26 @@ from ..signing.policy import SignedBy
 Figure = float | int | str | None
 """A plain value, as files and labels hold it."""
 INDISTINCT: Final = 0.1
-"""A class can hardly be told from noise if its mean feature, of length 1 at most, has more noise
-than this in any one direction: mean features of different classes of images are about 0.4 apart. At
-epsilon 1 these are classes of fewer than about 55 records."""
+"""A class can hardly be told from noise if its mean feature, of norm at most 1, has more noise than
+this in any one direction: mean features of different image classes are about 0.4 apart. At epsilon
+1 this applies to classes of fewer than about 55 records."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Guarantee(ABC):
-    """The promise of a release of either kind, and the figures that it follows from.
+    """The guarantee of a release of either kind, and the figures from which it follows.
 
     Attributes:
-        epsilon: as in (epsilon, delta) differential privacy; infinite if there is no noise.
+        epsilon: as in (epsilon, delta) differential privacy; infinite without noise.
         delta: as in (epsilon, delta) differential privacy.
         adjacency: which data sets are indistinguishable.
         noise_multiplier: standard deviation of the noise at sensitivity 1.
         sigma: standard deviation of the noise on every coordinate of a sum.
-        grid: the unit in which sums and noise are whole numbers; sigma / grid is a whole number.
-        mechanism: what was done.
+        grid: the unit in which sums and noise are integers; sigma / grid is an integer.
+        mechanism: the name of the mechanism.
         accountant: how epsilon follows from the noise, with the library's version.
-        total_epsilon: epsilon of this and all earlier releases that its ledger knows of, together,
-            at `delta`.
-        total_releases: how many releases these are.
+        total_epsilon: joint epsilon, at `delta`, of this and all earlier releases in its ledger.
+        total_releases: the number of these releases.
     """
 
     epsilon: float
@@ -56,29 +55,30 @@ class Guarantee(ABC):
 
     @property
     def private(self) -> bool:
-        """Whether anything is promised at all."""
+        """Whether the release promises any privacy."""
         return math.isfinite(self.epsilon)
 
     @abstractmethod
     def figures(self) -> dict[str, Figure]:
-        """All figures by the names that files and labels give them, in the order of labels."""
+        """All figures by their names in files and labels, in the order of labels."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class EmbeddingGuarantee(Guarantee):
-    """The promise of the release of an embedding.
+    """The guarantee of an embedding's release.
 
-    Sums are of features and weighted class counts, in units of the norm of one record's feature.
+    The released sums are those of features and weighted class counts, in units of the norm of one
+    record's feature.
 
     Attributes:
         sensitivity: L2 sensitivity of the sums.
         count_weight: weight of a class count beside a unit-norm feature; 0 if the classes were
-            declared to be equally frequent.
-        records: m, the number of records: exact under replace-one, where it is public; under
-            add-remove the sum of the noisy class counts.
-        epsilon_replace_one: epsilon under replace-one, for an add-remove release. The other way
-            round nothing is promised, since the number of records is published.
-        total_adjacency: under which the total holds.
+            declared equally frequent.
+        records: m, the number of records. Under replace-one it is exact, because it is public;
+            under add-remove it is the sum of the noisy class counts.
+        epsilon_replace_one: epsilon under replace-one, for an add-remove release. A replace-one
+            release promises nothing under add-remove, because it publishes the number of records.
+        total_adjacency: the adjacency under which the total holds.
     """
 
     sensitivity: float
@@ -110,17 +110,17 @@ class EmbeddingGuarantee(Guarantee):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Release(RedactedRepr):
-    """A privacy release.
+    """The release of an embedding.
 
     Attributes:
         embedding: noisy class-wise sum of features divided by m, float32 (d, c).
-        class_weights: noisy (or declared) share of each class, float64 (c,), positive, of sum 1.
+        class_weights: noisy (or declared) share of each class, float64 (c,), positive, with sum 1.
         feature_map: phi, with its weights.
         schema: what is publicly known of the records.
-        guarantee: the promise.
+        guarantee: the guarantee.
         release_id: 32 random hexadecimal digits.
         created: when, in UTC, ISO 8601.
-        dpntk_version: of the program that wrote it.
+        dpntk_version: the version of dpntk that wrote it.
         statement: the promise in words.
     """
 
@@ -136,12 +136,12 @@ class Release(RedactedRepr):
 
     @property
     def epsilon(self) -> float:
-        """Epsilon of all that the file says, including bounds found with differential privacy."""
+        """The epsilon of everything in the file, including privately found bounds."""
         return self.guarantee.total_epsilon if self.schema.spent else self.guarantee.epsilon
 
     @property
     def indistinct(self) -> tuple[str, ...]:
-        """Names of the classes that can hardly be told from noise, as far as the release knows."""
+        """The classes that can hardly be told from noise, as far as the release shows."""
         noise = self.noise_per_coordinate / self.class_weights
         names = zip(self.schema.classes, noise, strict=True)
         return tuple(name for name, of_class in names if of_class > INDISTINCT)
@@ -153,7 +153,7 @@ class Release(RedactedRepr):
 
     @property
     def blur(self) -> float:
-        """The same for a class's mean feature, if classes are equally frequent."""
+        """The same on a class's mean feature, if classes are equally frequent."""
         return self.noise_per_coordinate * len(self.schema.classes)
 
     @property
@@ -167,13 +167,13 @@ R_co = TypeVar("R_co", covariant=True)
 
 @dataclass(frozen=True, eq=False)
 class Opened(Generic[R_co]):
-    """A release with what is known of its origin.
+    """A release, with what is known of its origin.
 
     Attributes:
-        release: the contents.
+        release: its contents.
         digest: SHA-256 of the file from byte 512 on, in hexadecimal.
         signed_by: who vouches for it.
-        path: the file; None if it is not in one.
+        path: its file; None if it is in memory only.
     """
 
     release: R_co

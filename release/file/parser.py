@@ -1,6 +1,6 @@
-"""From the bytes of a release to plain values of the right types and sizes.
+"""Parsing a release's bytes into plain values of the right types and sizes.
 
-What they mean is not this module's business: `reader` checks it.
+`reader` checks what the values mean.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class Body(RedactedRepr):
     """The contents of a release as plain values of the right types and sizes.
 
     Attributes:
-        attributes: by name, as `format.ATTRIBUTES` or `format.DISTILLED_ATTRIBUTES` says.
+        attributes: the attributes of `format.ATTRIBUTES` or `format.DISTILLED_ATTRIBUTES`, by name.
         arrays: "embedding" float32 (d, c), "class_weights" float64 (c,), and the feature map's
             weights as "feature_map/<name>", float32; or "points" float32 (m, D) and "labels" int64
             (m,); all finite.
@@ -40,27 +40,27 @@ class Body(RedactedRepr):
 
     @property
     def distilled(self) -> bool:
-        """Whether it is of a distilled set, and not of an embedding."""
+        """Whether the release is a distilled set's, not an embedding's."""
         return "points" in self.arrays
 
 
 def read_body(content: bytes) -> Body:
-    """Read the HDF5 part of a release in this process: of one that this machine has signed.
+    """Read, in this process, the HDF5 part of a release that this machine has signed.
 
     Args:
         content: the whole file.
 
     Raises:
-        FormatError: there is something in it that is not on the list.
+        FormatError: the file holds something that is not on the whitelist.
     """
     return _read(content, ours=True)
 
 
 def read_in_child(content: bytes) -> Body:
-    """`read_body` in a process of its own, which has little to lose: of a stranger's release.
+    """Like `read_body`, but in a sandboxed process, for a stranger's release.
 
     Raises:
-        FormatError: as above, or reading it went wrong in any way.
+        FormatError: as for `read_body`, or reading failed in any way.
     """
     return _read(content, ours=False)
 
@@ -84,9 +84,9 @@ def _read(content: bytes, *, ours: bool) -> Body:
 
 
 def _require_range(name: str, value: Value) -> None:
-    """Check that a number is none that no release has anywhere."""
+    """Check that a number is in the range that some release can have."""
     if isinstance(value, str):
         return
     most = math.inf if name in _MAY_BE_INFINITE else sys.float_info.max
-    if not 0 <= value <= most:  # not a number is neither
+    if not 0 <= value <= most:  # NaN fails this, too
         raise FormatError(f"attribute {name} is not what a release holds there")

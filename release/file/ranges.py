@@ -1,7 +1,7 @@
-"""Which numbers an honest release can hold, whatever its records and its noise were.
+"""The ranges of numbers that an honest release can hold, whatever its records and noise.
 
-A number beyond these follows from no records: it is damaged or made up, and may overflow whatever
-is computed with it. So it is refused before anything is.
+A number outside its range cannot come from any records: it is damaged or made up, and computing
+with it may overflow. So it is refused before anything is computed.
 """
 
 from __future__ import annotations
@@ -30,13 +30,13 @@ Matrix = NDArray[np.float32]
 Shares = NDArray[np.float64]
 
 _MOST_RELEASES: Final = 10**9
-"""Nobody makes as many."""
+"""More than anybody makes."""
 _ROUNDED: Final = 1 + 1e-6
-"""More than all roundings together change a number by; the largest is that to float32, 2^-24."""
+"""Factor above the effect of all roundings together; the largest is that to float32, 2^-24."""
 
 
 def require_possible_figures(guarantee: EmbeddingGuarantee, levels: int) -> None:
-    """Refuse figures that are out of an honest writer's range, each by itself.
+    """Refuse figures that are out of an honest writer's range; each is checked by itself.
 
     Args:
         guarantee: the figures.
@@ -63,7 +63,7 @@ def require_possible_figures(guarantee: EmbeddingGuarantee, levels: int) -> None
 
 
 def possible_promise(guarantee: Guarantee) -> dict[str, bool]:
-    """Which figures are in their range, by name: those that releases of both kinds have."""
+    """Whether each figure that both kinds of release have is in its range, by name."""
     total = guarantee.total_epsilon
     return {
         "epsilon": guarantee.epsilon >= SMALLEST_EPSILON,
@@ -77,7 +77,7 @@ def require_in_range(possible: Mapping[str, bool]) -> None:
     """Refuse figures that are out of range.
 
     Args:
-        possible: of each figure, by name, whether it is in its range.
+        possible: whether each figure, by name, is in its range.
 
     Raises:
         FormatError: one is not; the message says which.
@@ -90,22 +90,22 @@ def require_in_range(possible: Mapping[str, bool]) -> None:
 def require_possible_arrays(
     guarantee: EmbeddingGuarantee, levels: int, embedding: Matrix, class_weights: Shares
 ) -> None:
-    """Refuse a number of records, a matrix or class weights that no records and no noise make.
+    """Refuse a number of records, a matrix or class weights that no records and noise can give.
 
-    Proof that none is refused which some records make. Let n be their number and c that of the
-    classes. n is at most `room`, for n whole ones of the grid's units are at most `LARGEST_SUM`
-    (`dpntk.embed.exact.grid`). No draw of noise is beyond 60 sigma (docs/privacy/proofs.md,
-    statement 8).
+    Proof that nothing is refused that some records give: let n be the number of records and c that
+    of classes. Then n is at most `room`, because n in grid units is at most `LARGEST_SUM`
+    (`dpntk.embed.exact.grid`). No draw of noise exceeds 60 sigma (docs/privacy/proofs.md, statement
+    8).
 
-    - m is n under replace-one. Under add-remove it is the sum of c noisy counts, rounded, and at
-      least 1; each is off by one draw over what one record adds to it. So m and n differ by at most
-      `miscounted`.
-    - An entry of the matrix is (S + noise) / m, S being a sum of n coordinates of vectors that are
-      no longer than 1.
-    - A share is that of a count of 1 to m in c such counts, or 1 / c where it was declared.
+    - Under replace-one, m is n. Under add-remove, m is the rounded sum of c noisy counts, and at
+      least 1; each count is off by one draw divided by what one record adds to it. So m and n
+      differ by at most `miscounted`.
+    - An entry of the matrix is (S + noise) / m, where S is a sum of n coordinates of vectors of
+      norm at most 1.
+    - A class's share is that of a count from 1 to m among c such counts, or a declared 1 / c.
 
     Args:
-        guarantee: figures that are possible.
+        guarantee: figures that are in their ranges.
         levels: of the feature map.
         embedding: float32 (d, c).
         class_weights: float64 (c,).
@@ -131,7 +131,7 @@ def require_possible_arrays(
 
 
 def _units(guarantee: Guarantee, levels: int) -> int:
-    """How many units of the grid make 1; 0 if sums are on no such grid."""
+    """The number of grid units that make 1; 0 if there is no such grid."""
     shifts = range(SMALLEST_SHIFT, LARGEST_SHIFT + 1)
     known = {1 / units: units for units in (units_per_one(levels, shift) for shift in shifts)}
     return known.get(guarantee.grid, 0)

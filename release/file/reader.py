@@ -1,9 +1,9 @@
-"""Opening a release. This is the half of the room that `generate` and `evaluate` may use.
+"""Opening a release: the part of this package that `generate` and `evaluate` may use.
 
-In this order, and no further than the first thing that is wrong: read the bytes once; check the
-user block; verify the signature; decide whether the signer is trusted; parse the body through a
-whitelist, in a process of its own unless this machine has signed the file; check that what it says
-of itself is true. Nothing that is unsigned or from a stranger is parsed unless the user wants it.
+The steps, which stop at the first failure: read the bytes once; check the user block; verify the
+signature; decide whether the signer is trusted; parse the body through a whitelist, in a sandboxed
+process unless this machine has signed the file; check that the release's claims about itself are
+true. Nothing unsigned or from a stranger is parsed unless the user wants it.
 """
 
 from __future__ import annotations
@@ -36,10 +36,10 @@ _WEIGHTS: Final = "feature_map/"
 
 
 def open_release(path: Path | str, acceptance: Acceptance = TRUSTED) -> OpenedRelease:
-    """Read and check a release file, not one of a distilled set.
+    """Read and check the release file of an embedding.
 
     Raises:
-        ReleaseError: as `open_any`, or it is a distilled set.
+        ReleaseError: as for `open_any`, or it is a distilled set.
     """
     opened = open_any(path, acceptance)
     if holds_points(opened):
@@ -52,12 +52,12 @@ def open_any(path: Path | str, acceptance: Acceptance = TRUSTED) -> AnyOpened:
 
     Args:
         path: the file.
-        acceptance: whose releases to open; those of trusted signers if not given.
+        acceptance: whose releases to open; by default, those of trusted signers.
 
     Raises:
         ReleaseError: there is no readable file, or it is an embedding.
-        SignatureError: nobody signed it, or not these bytes.
-        UntrustedSigner: somebody signed it who is not trusted.
+        SignatureError: it is unsigned, or the signature is not for these bytes.
+        UntrustedSigner: its signer is not trusted.
         FormatError: it is not a release that this dpntk reads, or it contradicts itself.
         TrustError: the list of trusted signers cannot be read.
     """
@@ -79,12 +79,12 @@ def open_any(path: Path | str, acceptance: Acceptance = TRUSTED) -> AnyOpened:
 
 
 def release_in(content: bytes, block: UserBlock, *, own: bool) -> Release | DistilledRelease:
-    """Parse the signed part of a file, and check it and what the first line says of it.
+    """Parse the signed part of a file, check it, and check the first line against it.
 
     Args:
         content: the whole file; its signature has been verified, or is not wanted.
-        block: its first 512 bytes. Of these no signature covers the first line.
-        own: whether this machine has signed it; anybody else's is parsed in a process of its own.
+        block: its first 512 bytes, whose first line no signature covers.
+        own: whether this machine has signed it; other files are parsed in a sandboxed process.
 
     Raises:
         FormatError: it is not a release that this dpntk reads, or it contradicts itself.
@@ -109,10 +109,10 @@ def read_file(path: Path) -> bytes:
 
 
 def understand(body: Body, block: UserBlock) -> Release:
-    """Make a release of plain values, if they make sense as one.
+    """Make a release from plain values, after validating them.
 
     Raises:
-        FormatError: it does not.
+        FormatError: they do not make sense as a release.
     """
     values: dict[str, Any] = dict(body.attributes)
     weights = {
@@ -144,13 +144,13 @@ def understand(body: Body, block: UserBlock) -> Release:
         release_id=values["release_id"],
         created=values["created"],
         dpntk_version=values["dpntk_version"],
-        # In our own words, whatever the file says: they are what people rely on.
+        # In our own words, whatever the file says, because people rely on it.
         statement=statement_of(guarantee, schema, feature_map, equal_classes=equal_classes),
     )
 
 
 def _guarantee_in(values: Mapping[str, Any]) -> EmbeddingGuarantee:
-    """The promise that the attributes of a file state, not checked yet.
+    """The guarantee stated in a file's attributes, not checked yet.
 
     Raises:
         ValueError: there is no such adjacency.

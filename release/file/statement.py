@@ -1,7 +1,7 @@
-"""The promise of a release in words, as NIST SP 800-226 asks for.
+"""The privacy statement of a release in words, as NIST SP 800-226 asks for.
 
-Unit of privacy, adjacency, what is not covered: a statement is a list of sentences, each of which
-is there or not.
+A statement is a list of sentences, each included or not: the unit of privacy, the adjacency, and
+what is not covered.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from .model import EmbeddingGuarantee, Guarantee
 NOT_PRIVATE: Final = (
     "NOT PRIVATE: this was made without noise and is as sensitive as the records themselves"
 )
-"""What everything that reads a release without noise has to say."""
+"""The warning that every reader of a release without noise has to give."""
 _ONE_RECORD: Final = (
     "The unit of privacy is one record: whoever contributed several is protected less."
 )
@@ -42,13 +42,13 @@ def statement_of(
     *,
     equal_classes: bool,
 ) -> str:
-    """The promise of the release of an embedding.
+    """The statement of an embedding's release.
 
     Args:
-        guarantee: the promise.
-        schema: what was taken as known of the records.
-        feature_map: phi; a module in it was trained on something.
-        equal_classes: whether the classes were declared to be equally frequent.
+        guarantee: its guarantee.
+        schema: what is taken as publicly known of the records.
+        feature_map: phi; if it uses a module, the statement mentions the module's training data.
+        equal_classes: whether the classes were declared equally frequent.
     """
     if not guarantee.private:
         return (
@@ -72,11 +72,11 @@ def statement_of(
 
 
 def distilled_statement(guarantee: DistilledGuarantee, schema: Schema) -> str:
-    """The promise of the release of a distilled set.
+    """The statement of a distilled set's release.
 
     Args:
-        guarantee: the promise.
-        schema: what was taken as known of the records.
+        guarantee: its guarantee.
+        schema: what is taken as publicly known of the records.
     """
     if not guarantee.private:
         return (
@@ -98,11 +98,11 @@ def distilled_statement(guarantee: DistilledGuarantee, schema: Schema) -> str:
 
 
 def change_between(adjacency: Adjacency, unit: PrivacyUnit | None) -> str:
-    """By what neighbours differ that the release of an embedding hides.
+    """How neighbouring data sets differ, for an embedding's release.
 
     Args:
-        adjacency: of the release.
-        unit: whose records are protected together; None if each is by itself.
+        adjacency: the release's adjacency.
+        unit: the unit whose records are protected together; None if each is protected by itself.
     """
     if unit is None:
         return adjacency.meaning
@@ -110,7 +110,7 @@ def change_between(adjacency: Adjacency, unit: PrivacyUnit | None) -> str:
 
 
 def change_in_words(adjacency: Adjacency) -> str:
-    """What the release of a distilled set hides, and what of the number of records."""
+    """How neighbouring data sets differ, for a distilled set's release, and whether n is public."""
     return {
         Adjacency.ADD_REMOVE: (
             "adding or taking away any one record; the number of records is not in it"
@@ -122,7 +122,7 @@ def change_in_words(adjacency: Adjacency) -> str:
 
 
 def _promise(guarantee: EmbeddingGuarantee, schema: Schema) -> list[str]:
-    """What is satisfied, and what is so for an exchange if that is another matter."""
+    """The guarantee, and that under replace-one if it differs."""
     g, unit = guarantee, schema.privacy_unit
     if isinstance(schema, TableSchema) and schema.spent:
         return _promise_with_bounds(g, schema)
@@ -134,14 +134,14 @@ def _promise(guarantee: EmbeddingGuarantee, schema: Schema) -> list[str]:
 
 
 def _promise_with_bounds(guarantee: EmbeddingGuarantee, schema: TableSchema) -> list[str]:
-    """The same where bounds were found by an earlier release, under the adjacency of the total."""
+    """The same if an earlier release found bounds, under the adjacency of the total."""
     g, unit = guarantee, schema.privacy_unit
     of_matrix, change = promised(g.epsilon), change_between(g.total_adjacency, unit)
     other = []
     if g.epsilon_replace_one is not None:
         exchanged = rounded_up(g.epsilon_replace_one)
         other = [f"For exchanging {_exchange(unit)}, epsilon of the matrix alone is {exchanged}."]
-        if g.total_adjacency is Adjacency.REPLACE_ONE:  # which an earlier release was under
+        if g.total_adjacency is Adjacency.REPLACE_ONE:  # the earlier release's adjacency
             other = [f"For adding or taking away one record, epsilon of the matrix is {of_matrix}."]
             of_matrix = exchanged
             change = "exchanging any one record for any other; the number of records is noisy"
@@ -159,7 +159,7 @@ def _exchange(unit: PrivacyUnit | None) -> str:
 
 
 def _unit(unit: PrivacyUnit | None) -> str:
-    """Who is protected, and who less."""
+    """Who is protected, and who is protected less."""
     if unit is None:
         return _ONE_RECORD
     return (
@@ -173,7 +173,7 @@ def _satisfies(epsilon: str, delta: float, change: str) -> str:
 
 
 def _known(schema: Schema, adjacency: Adjacency) -> list[str]:
-    """What was taken as known of the records."""
+    """What is taken as publicly known of the records."""
     known = [f"the {fact}" for fact in schema.known]
     return ["the number of records", *known] if adjacency is Adjacency.REPLACE_ONE else known
 
@@ -186,14 +186,14 @@ def _not_covered(outside: Sequence[str]) -> str:
 
 
 def _looked_up(schema: Schema) -> list[str]:
-    """What was taken from the records themselves."""
+    """What was looked up in the records themselves."""
     if not schema.from_data:
         return []
     return [f"Looked up in the records: {' and '.join(schema.from_data)}."]
 
 
 def _spent(guarantee: Guarantee, adjacency: Adjacency) -> list[str]:
-    """What this and earlier releases have spent together (docs/privacy/proofs.md, statement 11)."""
+    """The joint epsilon of this and earlier releases (docs/privacy/proofs.md, statement 11)."""
     before = (
         "The owner's ledger knows of no earlier release from these records."
         if guarantee.total_releases == 1

@@ -1,9 +1,9 @@
-"""The first 512 bytes of a release: what it is, who signed the rest, and zeros.
+"""The first 512 bytes of a release: the magic line, the signature of the rest, and zeros.
 
-Exactly 512: HDF5 looks for a file at 0, 512, 1024, 2048, ..., and takes the first that it finds.
-The signature covers everything from byte 512 on. The block itself has one spelling for each
-signature and each of two first lines, and which of them it must be follows from what is signed: so
-not a bit of it can be changed either.
+It has exactly 512 bytes because HDF5 looks for a file at 0, 512, 1024, 2048, ..., and takes the
+first that it finds. The signature covers everything from byte 512 on. The block has one spelling
+for each signature and each of the two first lines, and the signed content determines which it must
+be. So no bit of the block can be changed either.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ _ANY_VERSION: Final = re.compile(rb"dpntk release (\d{1,4})[\n:]")
 
 @dataclass(frozen=True)
 class UserBlock:
-    """What the first 512 bytes say.
+    """The contents of the first 512 bytes.
 
     Attributes:
         private: whether the file claims to hold noise.
-        signature: over all other bytes, not verified yet; None if there is none.
+        signature: the signature of all other bytes, not verified yet; None if there is none.
     """
 
     private: bool
@@ -44,11 +44,11 @@ def sign_file(content: memoryview, key: SigningKey) -> None:
 
 
 def read_user_block(content: bytes) -> UserBlock:
-    """Take the first 512 bytes apart.
+    """Parse the first 512 bytes.
 
     Raises:
         FormatError: they are not those of a release.
-        SignatureError: there is something in place of a signature.
+        SignatureError: something else stands in place of a signature.
     """
     block = content[:USER_BLOCK]
     magic = _magic_of(block)
@@ -61,7 +61,7 @@ def read_user_block(content: bytes) -> UserBlock:
 
 
 def digest_of(content: bytes | memoryview) -> str:
-    """SHA-256 of what a signature covers, in hexadecimal."""
+    """SHA-256 of the bytes that a signature covers, in hexadecimal."""
     return hashlib.sha256(memoryview(content)[USER_BLOCK:]).hexdigest()
 
 

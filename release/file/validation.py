@@ -1,4 +1,4 @@
-"""Whether what is in a release fits together, so that no epsilon is only claimed."""
+"""Checks that a release is consistent, so that no epsilon is merely claimed."""
 
 from __future__ import annotations
 
@@ -27,17 +27,18 @@ from .ranges import require_possible_figures
 
 _TOLERANCE: Final = 1e-6
 _OVERSTATED: Final = 1e-7
-"""By how much a tiny epsilon may exceed what follows from the noise, which was rounded up. It
+"""How much a tiny epsilon may exceed the one that follows from the noise, which was rounded up. It
 matters where delta is large."""
 _LEAST_NOISE: Final = 1e-6
-"""Smaller multipliers hide nothing, and their squares underflow."""
+"""Smaller noise multipliers hide nothing, and their squares underflow."""
 
 
 def log_delta(multiplier: float, epsilon: float) -> float:
-    """Logarithm of the smallest delta of the Gaussian mechanism (Balle and Wang 2018, theorem 8).
+    """The logarithm of the smallest delta of the Gaussian mechanism (Balle and Wang, theorem 8).
 
-    The same figure as `accountant.log_delta`, by a formula of our own: a reader checks what a
-    writer has computed in another way, and without the second that it takes to import autodp.
+    This is the figure of `accountant.log_delta` by our own formula (Balle and Wang 2018). So a
+    reader checks in another way what a writer has computed, and saves the second that importing
+    autodp takes.
     """
     first = float(log_ndtr(0.5 / multiplier - epsilon * multiplier))
     second = epsilon + float(log_ndtr(-0.5 / multiplier - epsilon * multiplier))
@@ -47,12 +48,12 @@ def log_delta(multiplier: float, epsilon: float) -> float:
 def require_consistent(
     guarantee: EmbeddingGuarantee, feature_map: FeatureMap, schema: Schema
 ) -> None:
-    """Recompute the promise from the noise, and refuse figures that contradict each other.
+    """Recompute the guarantee from the noise, and refuse figures that contradict each other.
 
     Args:
         guarantee: the figures.
-        feature_map: of the release.
-        schema: says what was spent on its bounds, and whose rows are protected together.
+        feature_map: the release's feature map.
+        schema: states what was spent on its bounds, and which rows are protected together.
 
     Raises:
         FormatError: something does not follow from the rest; the message says what.
@@ -73,7 +74,7 @@ def require_consistent(
         raise FormatError("noise and epsilon contradict each other")
     for name, value in (("sigma", g.sigma), ("the sensitivity", g.sensitivity)):
         units = value / g.grid
-        # Two roundings of a float64: enough to tell a whole number from any other below 2^49.
+        # The error of two float64 roundings: small enough to recognise integers below 2^49.
         if abs(units - round(units)) > units * 2.0**-51:
             raise FormatError(f"{name} is not a whole number of grid units")
     needed = math.hypot(g.noise_multiplier * g.sensitivity, SMOOTHING * g.grid)
@@ -101,16 +102,16 @@ def require_fitting(
     schema: Schema,
     feature_map: FeatureMap,
 ) -> None:
-    """Check that matrix, class weights, schema and feature map are of one another's sizes.
+    """Check that the sizes of matrix, class weights, schema and feature map agree.
 
     Args:
         embedding: float32 (d, c).
         class_weights: float64 (c,).
-        schema: of the records.
-        feature_map: of the release.
+        schema: the records' schema.
+        feature_map: the release's feature map.
 
     Raises:
-        FormatError: they are not; the message says which.
+        FormatError: they do not; the message says which.
     """
     classes = len(schema.classes)
     if embedding.shape != (feature_map.dimension, classes):
@@ -129,7 +130,7 @@ def require_fitting(
 def _require_counted(
     guarantee: EmbeddingGuarantee, feature_map: FeatureMap, spent: tuple[Entry, ...]
 ) -> None:
-    """The total has to be at least that of the release and of what was spent on bounds."""
+    """Check that the total includes the release itself and what was spent on bounds."""
     g = guarantee
     own, before = g.noise_multiplier, [entry.noise_multiplier for entry in spent]
     if any(entry.adjacency is not g.adjacency for entry in spent):
@@ -159,7 +160,7 @@ def _require_sensitivity(
 
 
 def _require_epsilon(name: str, claimed: float, multiplier: float, delta: float) -> None:
-    """Epsilon must be the smallest at which the noise gives delta: log delta falls with epsilon."""
+    """Check that epsilon is the smallest at which the noise gives delta: log delta falls in it."""
     target = math.log(delta)
     low, high = claimed * (1 - _TOLERANCE) - _OVERSTATED, claimed * (1 + _TOLERANCE)
     if not log_delta(multiplier, high) <= target <= log_delta(multiplier, low):
@@ -192,6 +193,6 @@ def _require_marginals_of(schema: Schema, feature_map: FeatureMap) -> None:
     if marginals.unmerged not in known or marginals.by_level != by_level:
         raise wrong
     moments = parts_of(feature_map).moments
-    # Which number is the target, and how much larger it is, is the owner's choice.
+    # Which numeric column is the target, and how much more it weighs, is the owner's choice.
     if moments is not None and replace(moments, target=None) != MomentFeatures.of(schema):
         raise FormatError("the products of columns are not those of the schema's columns")

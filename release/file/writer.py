@@ -1,4 +1,4 @@
-"""From a release to the bytes of its file, and to the file."""
+"""Serialising a release, and writing its file."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _STORED: Final[Mapping[type, type]] = {int: np.int64, float: np.float64, str: st
 
 
 def serialise(release: Release) -> memoryview:
-    """The bytes of a release file that is not signed yet. Equal releases give equal bytes."""
+    """The bytes of an unsigned release file. Equal releases give equal bytes."""
     guarantee = release.guarantee
     values = {
         **guarantee.figures(),
@@ -42,7 +42,7 @@ def serialise(release: Release) -> memoryview:
         fill_attributes(file, kinds, values)
         file.create_dataset("embedding", data=release.embedding)
         file.create_dataset("class_weights", data=release.class_weights)
-        weights = file.create_group("feature_map")  # there even if the map has none
+        weights = file.create_group("feature_map")  # present even if the map has no weights
         for name, weight in release.feature_map.weights().items():
             weights.create_dataset(name, data=weight)
 
@@ -53,9 +53,9 @@ def fill_attributes(file: h5py.File, kinds: Mapping[str, type], values: Mapping[
     """Write a release's attributes.
 
     Args:
-        file: to write to.
-        kinds: name and type of each: int, float or str.
-        values: of all of them, and perhaps of others, which are not written.
+        file: the file to write to.
+        kinds: the name and type of each attribute: int, float or str.
+        values: the attributes' values; others are ignored.
     """
     for name, kind in kinds.items():
         file.attrs[name] = _STORED[kind](values[name])
@@ -67,8 +67,8 @@ def write_signed(content: memoryview, path: Path, key: SigningKey | None, *, pri
     Args:
         content: its bytes, not signed yet.
         path: where to write it.
-        key: signs it; None leaves it unsigned, and most readers will refuse it.
-        private: whether the release is.
+        key: the key that signs it; None leaves it unsigned, and most readers will refuse it.
+        private: whether the release is private.
 
     Returns:
         The file's digest; see `Opened`.

@@ -1,1 +1,1 @@
-"""What a release says of itself, for people and for programs."""
+"""The label of a release, for people and for programs."""

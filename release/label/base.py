@@ -20,20 +20,20 @@ from ..file.model import Figure
 
 @dataclass(frozen=True, eq=False)
 class Label:
-    """What there is to say of a release, of either kind.
+    """The label of a release of either kind.
 
     Attributes:
         opened: the release.
-        rows: for people: what its kind has to say, by name, in order.
-        entries: for programs: likewise, as plain JSON.
+        rows: the rows for people that only this kind has, by name, in order.
+        entries: the same for programs, as plain JSON.
         domain: what the records are.
         not_protected: what counts as public.
-        change: by which adjacent data sets differ.
+        change: how adjacent data sets differ.
         unit: what is protected.
-        mechanisms: what was done, with its figures.
-        composition: what this and earlier releases promise together.
+        mechanisms: the mechanisms, with their figures.
+        composition: the joint guarantee of this and earlier releases.
         preprocessing: how settings were chosen, if that is known.
-        post_processing: what follows without reading records.
+        post_processing: the steps that follow without reading records.
     """
 
     opened: AnyOpened
@@ -61,7 +61,7 @@ class Label:
         }
 
     def as_json(self) -> str:
-        """Everything but the arrays. Infinity is the text "inf"."""
+        """Everything but the arrays, as JSON. Infinity is the text "inf"."""
         release = self.opened.release
         document = {
             "guarantee": _plain(release.guarantee.figures()),
@@ -78,9 +78,10 @@ class Label:
         return json.dumps(document, indent=2, allow_nan=False)
 
     def as_registry_entry(self) -> str:
-        """An entry for OpenDP's registry of deployments; what the file cannot know is left open.
+        """An entry for OpenDP's registry of deployments; what the file cannot know stays open.
 
-        The fields are those of its records (github.com/opendp/deployments-registry-data).
+        The fields are those of the registry's records
+        (github.com/opendp/deployments-registry-data).
         """
         release, promise = self.opened.release, self.opened.release.guarantee
         entry = {
@@ -101,7 +102,7 @@ class Label:
                     "unprotected_quantities": self.not_protected,
                 },
                 "privacy_loss": {
-                    "privacy_unit": None,  # whether a record is a person, only the owner knows
+                    "privacy_unit": None,  # only the owner knows whether a record is a person
                     "privacy_unit_details": f"{self.unit}. Adjacent data sets differ by "
                     f"{self.change}.",
                     "privacy_parameters": {
@@ -134,7 +135,7 @@ class Label:
 
 
 def in_total(releases: int, epsilon: float, adjacency: Adjacency) -> str:
-    """What a release and all earlier ones promise together, in words."""
+    """The joint guarantee of a release and all earlier ones, in words."""
     if releases == 1:
         return "the first release from these records that the owner's ledger knows of"
     return (
@@ -144,7 +145,7 @@ def in_total(releases: int, epsilon: float, adjacency: Adjacency) -> str:
 
 
 def unprotected(schema: Schema, adjacency: Adjacency) -> str:
-    """What counts as public, in words."""
+    """Everything that counts as public, in words."""
     known = list(schema.known)
     if adjacency is Adjacency.REPLACE_ONE:
         known.insert(0, "number of records")
@@ -153,7 +154,7 @@ def unprotected(schema: Schema, adjacency: Adjacency) -> str:
 
 
 def _one_line(value: object) -> object:
-    """Plain values whose texts are one line each: YAML would write a line break as one."""
+    """Plain values with every text on one line: YAML would write line breaks as they are."""
     if isinstance(value, dict):
         return {name: _one_line(entry) for name, entry in value.items()}
     if isinstance(value, list):
@@ -162,5 +163,5 @@ def _one_line(value: object) -> object:
 
 
 def _plain(values: Mapping[str, Figure]) -> dict[str, Figure]:
-    """Figures as JSON holds them, which has no infinity."""
+    """Figures in the form for JSON, which has no infinity."""
     return {name: "inf" if value == math.inf else value for name, value in values.items()}

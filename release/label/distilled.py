@@ -1,4 +1,4 @@
-"""What the label of a distilled set says."""
+"""The label of a distilled set's release."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from .base import Label, in_total, unprotected
 
 
 def distilled_label(opened: OpenedDistilled) -> Label:
-    """The label of the release of a distilled set."""
+    """Make the label of a distilled set's release."""
     release, promise = opened.release, opened.release.guarantee
     change = change_in_words(promise.adjacency)
     total = in_total(promise.total_releases, promise.total_epsilon, promise.adjacency)

@@ -1,4 +1,4 @@
-"""What the label of a noisy embedding says."""
+"""The label of an embedding's release."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from .base import Label, in_total, unprotected
 
 
 def embedding_label(opened: OpenedRelease) -> Label:
-    """The label of the release of an embedding."""
+    """Make the label of an embedding's release."""
     release, promise = opened.release, opened.release.guarantee
     total = in_total(promise.total_releases, promise.total_epsilon, promise.total_adjacency)
     unit = release.schema.privacy_unit

@@ -9,5 +9,5 @@ from .embedding import embedding_label
 
 
 def label_of(opened: AnyOpened) -> Label:
-    """The label of a release, whatever is in it."""
+    """The label of a release, whichever kind it is."""
     return distilled_label(opened) if holds_points(opened) else embedding_label(opened)

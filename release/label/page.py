@@ -1,4 +1,4 @@
-"""One page on a release, to print: for whoever has to answer for the privacy of the records."""
+"""A printable page on a release, for those who answer for the privacy of the records."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from ..mechanism.accountant import SMALLEST_EPSILON, noise_multiplier
 from .kinds import label_of
 
 BEGINS: Final = b"<!DOCTYPE html>\n<!-- dpntk page"
-"""Beginning of every such page."""
+"""The beginning of every such page."""
 _FALSE_ALARMS: Final = 0.05
 
 
@@ -24,7 +24,8 @@ def page_of(opened: AnyOpened) -> bytes:
     """The page, in UTF-8.
 
     Guarantee:
-        A function of the release file and of who is trusted, as the label is.
+        Like the label, the page is a function of the release file and of the list of trusted
+        signers.
 
     Args:
         opened: the release.
@@ -54,15 +55,15 @@ def page_of(opened: AnyOpened) -> bytes:
 
 
 def most_recognised(epsilon: float, delta: float, false_alarms: float) -> float:
-    """How often somebody can at most tell that a record is there, if it is.
+    """The largest probability of detecting a record that is present.
 
-    That follows from (epsilon, delta) differential privacy, however they tell (Kairouz, Oh,
-    Viswanath 2015, "The composition theorem for differential privacy", theorem 2.1).
+    The bound follows from (epsilon, delta) differential privacy and holds for any test (Kairouz,
+    Oh, Viswanath 2015, "The composition theorem for differential privacy", theorem 2.1).
 
     Args:
-        epsilon: of the promise; may be infinite.
-        delta: likewise.
-        false_alarms: how often they believe so if it is not there.
+        epsilon: epsilon of the guarantee; may be infinite.
+        delta: delta of the guarantee.
+        false_alarms: the probability that the test reports the record if it is absent.
 
     Returns:
         A probability.
@@ -74,23 +75,24 @@ def most_recognised(epsilon: float, delta: float, false_alarms: float) -> float:
 
 
 def most_recognised_in_gaussian(multiplier: float, false_alarms: float) -> float:
-    """The same of releases with Gaussian noise, of which it is known exactly.
+    """The same for releases with Gaussian noise, for which it is known exactly.
 
-    It is much less than what follows from epsilon and delta alone (Dong, Roth, Su 2022, "Gaussian
+    It is much smaller than the bound from epsilon and delta alone (Dong, Roth, Su 2022, "Gaussian
     Differential Privacy", equation 6).
 
     Args:
-        multiplier: standard deviation of the noise at sensitivity 1, of all releases together; 0
-            if there is none.
+        multiplier: standard deviation of the noise at sensitivity 1, for all releases together; 0
+            without noise.
         false_alarms: as in `most_recognised`.
     """
     return float(ndtr(ndtri(false_alarms) + 1 / multiplier)) if multiplier else 1.0
 
 
 def _multiplier(epsilon: float, delta: float) -> float:
-    """The noise of all releases together; 0 if one of them has none.
+    """The noise multiplier of all releases together; 0 if one of them has no noise.
 
-    Below the least epsilon that is told apart, the noise of that one is smaller: it protects less.
+    Below the smallest epsilon that can be resolved, the noise for that epsilon is used: it is
+    smaller and so never overstates the protection.
     """
     if math.isinf(epsilon):
         return 0.0

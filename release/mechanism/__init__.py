@@ -1,1 +1,1 @@
-"""The noise, and what it promises."""
+"""The Gaussian mechanisms, and the privacy accounting of their noise."""

@@ -1,13 +1,13 @@
-"""From (epsilon, delta) to noise and back, by the exact analytic Gaussian mechanism.
+"""Converting (epsilon, delta) to noise and back, by the exact analytic Gaussian mechanism.
 
-For sensitivity 1 and noise multiplier z the Gaussian mechanism satisfies (epsilon, delta)
+For sensitivity 1 and noise multiplier z, the Gaussian mechanism satisfies (epsilon, delta)
 differential privacy exactly when
 
     delta >= Phi(1/(2z) - epsilon z) - e^epsilon Phi(-1/(2z) - epsilon z)
 
 (Balle and Wang 2018, "Improving the Gaussian Mechanism for Differential Privacy", theorem 8).
-autodp evaluates the right-hand side in log space; its own calibration is not used, because it
-compares delta with an absolute tolerance that is too coarse for very small ones.
+autodp evaluates the right-hand side in log space. Its own calibration is not used, because it
+compares deltas with an absolute tolerance that is too coarse for very small ones.
 """
 
 from __future__ import annotations
@@ -23,27 +23,29 @@ from ...common.errors import BudgetError
 
 ACCOUNTANT: Final = "analytic Gaussian mechanism (Balle and Wang 2018)"
 _RELATIVE_MARGIN: Final = 1e-9
-"""By how much results are rounded to the safe side; far above the error of autodp's log-delta."""
+"""Relative amount by which results are rounded to the safe side; far above the error of autodp's
+log-delta."""
 SMALLEST_EPSILON: Final = 1e-4
-"""Below about 1e-5 the two terms of delta are so nearly equal that float64 cannot tell them apart
+"""Below about 1e-5 the two terms of delta are so close that float64 cannot resolve their difference
 well enough, and noise would be off by more than the margin, to either side."""
 SMALLEST_DELTA: Final = 1e-100
-"""For less, however small epsilon is, float64 cannot tell the two terms apart either."""
+"""Below this, float64 cannot resolve the difference of the two terms either, at any epsilon."""
 LARGEST_EPSILON: Final = 1e9
 LARGEST_MULTIPLIER: Final = 1e9
 SMALLEST_MULTIPLIER: Final = 1e-3
 
 
 def log_delta(noise_multiplier: float, epsilon: float) -> float:
-    """Natural logarithm of the smallest delta at this noise and epsilon."""
+    """The natural logarithm of the smallest delta at this noise and epsilon."""
     return float(_autodp().get_logdelta_ana_gaussian(noise_multiplier, epsilon))
 
 
 @cache
 def _autodp() -> ModuleType:
-    """Its formulas; slow to import, so only where they are used."""
+    """The formulas of autodp; imported only when needed, because that is slow."""
     with warnings.catch_warnings():
-        # Of its sources, as often as they are compiled: wherever Python may not keep that.
+        # Its sources give warnings whenever Python compiles them, and it may be unable to cache
+        # that.
         warnings.simplefilter("ignore", SyntaxWarning)
         from autodp import dp_bank
 
@@ -55,11 +57,11 @@ def noise_multiplier(epsilon: float, delta: float) -> float:
     """The standard deviation of Gaussian noise at sensitivity 1, rounded up.
 
     Guarantee:
-        At the returned value the exact delta is at most `delta`; the value exceeds the smallest
-        such one by no more than 2e-9 of itself. (docs/privacy/proofs.md, statement 6.)
+        At the returned value the exact delta is at most `delta`. The value exceeds the smallest
+        such value by a relative 2e-9 at most. (docs/privacy/proofs.md, statement 6.)
 
     Raises:
-        BudgetError: epsilon or delta is not one that means anything, or out of reach.
+        BudgetError: epsilon or delta is meaningless or out of reach.
     """
     require_budget(epsilon, delta)
     target = math.log(delta)
@@ -81,13 +83,14 @@ def noise_multiplier(epsilon: float, delta: float) -> float:
 def epsilon_for(multiplier: float, delta: float) -> float:
     """The epsilon that noise of this size at sensitivity 1 gives, rounded up; infinite for none.
 
-    It is 0 where delta alone is enough, and otherwise 1e-4 at least, the least that is told apart.
+    It is 0 where delta alone is enough, and otherwise at least 1e-4, the smallest epsilon that can
+    be resolved.
 
     Guarantee:
         At the returned epsilon the exact delta is at most `delta`.
 
     Raises:
-        BudgetError: no epsilon up to 10^9 is large enough, or delta is no probability.
+        BudgetError: no epsilon up to 10^9 is large enough, or delta is not between 0 and 1.
     """
     require_budget(1.0, delta)
     if multiplier == 0:
@@ -112,11 +115,11 @@ def epsilon_for(multiplier: float, delta: float) -> float:
 
 
 def require_budget(epsilon: float, delta: float) -> None:
-    """Refuse values of epsilon and delta that promise nothing or cannot be kept.
+    """Refuse values of epsilon and delta that promise nothing or cannot be guaranteed.
 
     Raises:
-        BudgetError: epsilon is not a positive finite number or below 1e-4, or delta not between 0
-            and 1 or below 1e-100.
+        BudgetError: epsilon is not a finite number of at least 1e-4, or delta is not between 0 and
+            1, or is below 1e-100.
     """
     if not (math.isfinite(epsilon) and epsilon > 0):
         raise BudgetError(f"epsilon {epsilon:g}: it must be a positive number, such as 1")
@@ -129,5 +132,5 @@ def require_budget(epsilon: float, delta: float) -> None:
 
 
 def accountant_version() -> str:
-    """Name and version of the library that the numbers come from."""
+    """The name and version of the library that computes the numbers."""
     return f"autodp {version('autodp')}"

@@ -1,19 +1,18 @@
-"""What several releases from the same records promise together.
+"""Composition: the joint guarantee of several releases from the same records.
 
 Guarantee:
     Gaussian mechanisms compose exactly: releases with noise multipliers z_1, ..., z_k, fixed
     beforehand, are together as private as a single one with 1/z^2 = sum_i 1/z_i^2 (Dong, Roth, Su
-    2022, "Gaussian Differential Privacy", corollary 3.3). Under a ceiling whether there is another
-    release, and with which multiplier, may be decided in the light of the earlier ones: all of them
-    together satisfy the ceiling (Smith and Thakurta 2022, "Fully adaptive composition for Gaussian
-    differential privacy").
-    Releases under different adjacencies are added up under replace-one, which is defined for all
-    of them: exchanging a record is taking one away and adding one.
+    2022, "Gaussian Differential Privacy", corollary 3.3). Under a ceiling, the earlier releases may
+    influence whether another release is made, and with which multiplier: all of them together
+    satisfy the ceiling (Smith and Thakurta 2022, "Fully adaptive composition for Gaussian
+    differential privacy"). Releases under different adjacencies are composed under replace-one,
+    which is defined for all of them: exchanging a record means removing one and adding one.
     (docs/privacy/proofs.md, statement 11.)
 
-    Releases from the parts of a merged embedding, made before they were merged, touch different
-    records: the exchange of one record changes one part, so the part that spent most counts, and
-    the releases from the whole are added to it. (docs/privacy/proofs.md, statement 14.)
+    Releases made from the parts of a merged embedding before the merge touch different records.
+    Exchanging one record changes one part, so the part that spent most counts, and the releases
+    from the whole are added to it. (docs/privacy/proofs.md, statement 14.)
 """
 
 from __future__ import annotations
@@ -31,13 +30,13 @@ from .accountant import SMALLEST_EPSILON, epsilon_for, noise_multiplier
 
 @dataclass(frozen=True)
 class Total:
-    """The joint promise of some releases.
+    """The joint guarantee of some releases.
 
     Attributes:
-        epsilon: of all of them together.
-        delta: at which epsilon is taken.
-        adjacency: the releases' own if they share one, else replace-one.
-        releases: how many they are.
+        epsilon: the joint epsilon.
+        delta: the delta at which epsilon is taken.
+        adjacency: the releases' adjacency if they share one, else replace-one.
+        releases: the number of releases.
     """
 
     epsilon: float
@@ -47,20 +46,20 @@ class Total:
 
 
 def total_of(ledger: Ledger, delta: float) -> Total:
-    """What releases promise together.
+    """The joint guarantee of the releases in a ledger.
 
     Args:
-        ledger: of the releases.
-        delta: at which epsilon is to be taken.
+        ledger: the releases.
+        delta: the delta at which epsilon is taken.
 
     Raises:
-        BudgetError: delta is no probability, noise was added that hides nothing, or the releases
-            protect unlike privacy units.
+        BudgetError: delta is not between 0 and 1, a release's noise hides nothing, or the releases
+            protect different privacy units.
     """
     adjacency, releases = adjacency_of(ledger), len(ledger.all_entries)
     if not releases:
         return Total(0.0, delta, adjacency, 0)
-    # Rounded up: the sum of the squares is off by a few units in the last place at most.
+    # Rounded up, because the sum of squares is off by a few units in the last place at most.
     precision = _gdp_mu_squared(ledger, adjacency) * (1 + 2.0**-40)
     return Total(epsilon_for(1 / math.sqrt(precision), delta), delta, adjacency, releases)
 
@@ -69,8 +68,8 @@ def _gdp_mu_squared(ledger: Ledger, adjacency: Adjacency) -> float:
     """The largest sum of 1/z_i^2 over the releases that touch one record; infinite without noise.
 
     Args:
-        ledger: of the releases.
-        adjacency: under which the multipliers z_i are meant.
+        ledger: the releases.
+        adjacency: the adjacency to which the multipliers z_i refer.
     """
     parts = max((_gdp_mu_squared(part, adjacency) for part in ledger.parts), default=0.0)
     alike = adjacency is Adjacency.ADD_REMOVE
@@ -83,10 +82,10 @@ def _gdp_mu_squared(ledger: Ledger, adjacency: Adjacency) -> float:
 
 
 def _under_each_ceiling(ledger: Ledger) -> Iterator[Ledger]:
-    """The ledger, and what each part's ledger would be with the whole's releases in it.
+    """The ledger, and each part's ledger with the releases from the whole added.
 
-    Only those that have a ceiling. A part's owner was promised that all releases that touch the
-    part's records stay below its ceiling, those from the whole included.
+    Only ledgers with a ceiling are yielded. A part's ceiling limits all releases that touch the
+    part's records, those from the whole included.
     """
     if ledger.ceiling is not None:
         yield ledger
@@ -98,7 +97,7 @@ def require_below_ceiling(ledger: Ledger) -> None:
     """Check that the releases in a ledger, the latest included, stay within every ceiling.
 
     Raises:
-        BudgetError: they spend more.
+        BudgetError: they exceed one.
     """
     for limited in _under_each_ceiling(ledger):
         ceiling = limited.ceiling
@@ -117,9 +116,9 @@ def require_below_ceiling(ledger: Ledger) -> None:
 
 
 def strictest(ledger: Ledger) -> Ledger | None:
-    """The ledger, or the one of a part with the whole's releases, whose ceiling leaves least.
+    """The ledger, of the whole or of a part, whose ceiling leaves the least budget.
 
-    None if there is no ceiling at all.
+    A part's ledger includes the releases from the whole. None if there is no ceiling at all.
     """
     return min(_under_each_ceiling(ledger), key=_gdp_mu_squared_left, default=None)
 
@@ -128,7 +127,7 @@ def remaining(ledger: Ledger) -> float:
     """The largest epsilon that one more release may have, at the ceiling's delta; 0 if none.
 
     Args:
-        ledger: with a ceiling of its own; those of its parts are left to `strictest`.
+        ledger: a ledger with a ceiling; `strictest` takes care of its parts' ceilings.
 
     Raises:
         ValueError: the ledger has no ceiling.
@@ -136,13 +135,13 @@ def remaining(ledger: Ledger) -> float:
     left = _gdp_mu_squared_left(ledger)
     if ledger.ceiling is None or left <= 0:
         return 0.0
-    # Rounded down, so that a release of this size is really accepted.
+    # Rounded down, so that a release with this epsilon is really accepted.
     largest = epsilon_for(1 / math.sqrt(left), ledger.ceiling.delta) * (1 - 1e-6)
     return largest if largest >= SMALLEST_EPSILON else 0.0
 
 
 def _gdp_mu_squared_left(ledger: Ledger) -> float:
-    """What 1/z^2 one more release may have; not above 0 if none is left."""
+    """The largest 1/z^2 that one more release may have; 0 or less if none is left."""
     if ledger.ceiling is None:
         raise ValueError("a ledger without a ceiling has no limit")
     ceiling = ledger.ceiling
@@ -151,10 +150,10 @@ def _gdp_mu_squared_left(ledger: Ledger) -> float:
 
 
 def adjacency_of(ledger: Ledger) -> Adjacency:
-    """The releases' own if they share one, else replace-one.
+    """The releases' adjacency if they share one, else replace-one.
 
     Raises:
-        BudgetError: they protect unlike privacy units, so that there is no total.
+        BudgetError: they protect different privacy units, so there is no total.
     """
     entries = ledger.all_entries
     if len({entry.privacy_unit for entry in entries}) > 1:

@@ -1,16 +1,16 @@
-"""Exact samples of the discrete Gaussian, with the operating system's randomness and no seed.
+"""Exact samples of the discrete Gaussian, from the operating system's randomness, unseeded.
 
-N_Z(0, sigma^2) gives the integer z the probability exp(-z^2 / (2 sigma^2)) / sum_z' (same). It is
-the noise of Canonne, Kamath and Steinke, "The Discrete Gaussian for Differential Privacy" (2020).
-Noise in floating point would break the guarantee: the low bits of a sum tell what was added to
-what. Here every decision compares uniformly random integers with integers.
+N_Z(0, sigma^2) gives the integer z a probability proportional to exp(-z^2 / (2 sigma^2)). It is the
+noise of Canonne, Kamath and Steinke, "The Discrete Gaussian for Differential Privacy" (2020). Noise
+in floating point would break the guarantee, because the low bits of a sum reveal the summands. Here
+every decision compares uniformly random integers with integers.
 
-Drawn by Karney's algorithm D ("Sampling exactly from the normal distribution", 2016, section 5)
-on whole arrays: pick k >= 0 with probability proportional to exp(-k^2 / 2), then a fraction
-x in [0, 1), and keep (k + x) sigma with probability exp(-x (2 k + x) / 2). Events of probability
-exp(-gamma) come from Forsyth's and von Neumann's alternating series, as in Canonne et al.,
-algorithm 1: with A_i true with probability gamma / i, the first i at which A_i is false is odd
-with probability exp(-gamma).
+Samples are drawn by Karney's algorithm D ("Sampling exactly from the normal distribution", 2016,
+section 5), on whole arrays: pick k >= 0 with probability proportional to exp(-k^2 / 2), then a
+fraction x in [0, 1), and keep (k + x) sigma with probability exp(-x (2 k + x) / 2). Events of
+probability exp(-gamma) come from the alternating series of Forsyth and von Neumann, as in Canonne
+et al., algorithm 1: if A_i is true with probability gamma / i, the first i at which A_i is false is
+odd with probability exp(-gamma).
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ from numpy.typing import NDArray
 
 LARGEST_SIGMA: Final = 2**56
 FURTHEST: Final = 60
-"""Draws of more than 60 sigma, which have a probability below 1e-780, are drawn again: so no
-product leaves 64 bits."""
+"""Draws beyond 60 sigma, which have a probability below 1e-780, are drawn again, so that no product
+overflows 64 bits."""
 _BLOCK: Final = 1 << 16
 
 Integers = NDArray[np.int64]
@@ -42,7 +42,7 @@ def discrete_gaussian(size: int, sigma: int | Fraction) -> Integers:
         statement 8.)
 
     Args:
-        size: how many.
+        size: the number of draws.
         sigma: standard deviation parameter, above 0 and at most 2^56.
 
     Returns:
@@ -67,7 +67,7 @@ def discrete_gaussian(size: int, sigma: int | Fraction) -> Integers:
 
 
 def _candidates(tries: int, numerator: int, denominator: int) -> Integers:
-    """One round of the algorithm: as many draws as `tries` happen to give (about half).
+    """One round of the algorithm: about half of the `tries` give a draw.
 
     sigma is numerator / denominator. A candidate is k sigma + x sigma = start + step, where start
     is the smallest integer that is not below k sigma; x = fraction / numerator.
@@ -77,7 +77,7 @@ def _candidates(tries: int, numerator: int, denominator: int) -> Integers:
     step = _uniform_below(-(-numerator // denominator), len(k))
     fraction = (start + step) * denominator - k * numerator
     negative = _random_words(len(k), np.uint8) >= 128
-    # x must be below 1, and zero must not be counted once as +0 and once as -0.
+    # x must be below 1, and zero must not count both as +0 and as -0.
     possible = (fraction < numerator) & ~(negative & (start + step == 0))
     k, fraction = k[possible], fraction[possible]
     magnitude, negative = (start + step)[possible], negative[possible]
@@ -89,8 +89,8 @@ def _candidates(tries: int, numerator: int, denominator: int) -> Integers:
 def _half_normal_integers(tries: int) -> Integers:
     """Integers k >= 0 with probability proportional to exp(-k^2 / 2).
 
-    A geometric k has probability proportional to exp(-k / 2); it is kept with probability
-    exp(-k (k - 1) / 2), as k (k - 1) events of probability exp(-1/2).
+    A geometric k has probability proportional to exp(-k / 2). It is kept with probability exp(-k (k
+    - 1) / 2), the probability of k (k - 1) events of probability exp(-1/2).
     """
     k = np.zeros(tries, dtype=np.int64)
     growing = np.arange(tries)
@@ -112,7 +112,7 @@ def _half_normal_integers(tries: int) -> Integers:
 def _accept(k: Integers, fraction: Integers, numerator: int) -> Booleans:
     """True with probability exp(-x (2 k + x) / 2), where x = fraction / numerator.
 
-    That is k + 1 events of probability exp(-gamma), gamma = x (2 k + x) / (2 k + 2) <= 1.
+    These are k + 1 events of probability exp(-gamma), gamma = x (2 k + x) / (2 k + 2) <= 1.
     """
     accepted = np.ones(len(k), dtype=np.bool_)
     waiting = np.arange(len(k))
@@ -139,7 +139,7 @@ def _exp_minus_half(size: int) -> Booleans:
 
 
 def _exp_minus_gamma(k: Integers, fraction: Integers, numerator: int) -> Booleans:
-    """True with probability exp(-gamma), gamma as in `_accept`.
+    """True with probability exp(-gamma), with gamma as in `_accept`.
 
     gamma / i is the probability that three independent things happen: a number below i is 0;
     x is larger than a uniform fraction; and, with u below 2 k + 2, either u < 2 k, or u = 2 k and
@@ -151,7 +151,8 @@ def _exp_minus_gamma(k: Integers, fraction: Integers, numerator: int) -> Boolean
     while going.size:
         bound = 2 * k[going]
         ticket = _small_below((bound + 2) * i)
-        # Below i (2 k + 2), uniformly: u = ticket // i, and ticket % i is 0 with probability 1/i.
+        # The ticket is uniform below i (2 k + 2): u = ticket // i, and ticket % i is 0 with
+        # probability 1/i.
         u = ticket // i
         event = (ticket % i == 0) & (u <= bound)
         event[event] = _uniform_below(numerator, int(event.sum())) < fraction[going[event]]
@@ -186,5 +187,5 @@ def _uniform_below(bound: int, size: int) -> Integers:
 
 
 def _random_words(size: int, kind: type[np.unsignedinteger]) -> NDArray[np.unsignedinteger]:
-    """Uniform words from the operating system; the only source of randomness here."""
+    """Uniform words from the operating system: the only source of randomness here."""
     return np.frombuffer(bytearray(os.urandom(size * np.dtype(kind).itemsize)), dtype=kind)

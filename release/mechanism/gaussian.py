@@ -20,26 +20,28 @@ from .discrete_gaussian import FURTHEST, LARGEST_SIGMA, discrete_gaussian
 MECHANISM = "discrete Gaussian on exact integer sums"
 NO_MECHANISM = "none: exact sums"
 DEFAULT_COUNT_WEIGHT = 0.25
-"""Weight of a class count beside a unit-norm feature. It costs 3 % more noise on the features and
-gives the count of a class to within 22 records at epsilon 1 and delta 1e-5."""
+"""Weight of a class count beside a unit-norm feature. It adds 3 % to the noise on the features and
+gives a class count to within 22 records at epsilon 1 and delta 1e-5."""
 
 _TIGHT: Final = 1e-8
-"""How far a promise may be above what its noise gives, relative: ten times the calibration's."""
+"""Relative amount by which a claimed epsilon may exceed that of its noise: ten times the
+calibration's margin."""
 SMOOTHING: Final = 3.0
-"""The discrete Gaussian is accounted as a continuous one of variance sigma^2 - 3^2."""
+"""The discrete Gaussian is accounted for as a continuous one of variance sigma^2 - 3^2."""
 
 
 @dataclass(frozen=True, eq=False)
 class NoiseScale:
-    """How much noise a release needs, in grid units.
+    """The noise that a release needs, in grid units.
 
     Attributes:
-        noise_multiplier: standard deviation at sensitivity 1; 0 if there is to be no noise.
+        noise_multiplier: standard deviation at sensitivity 1; 0 for no noise.
         sensitivity: L2 sensitivity of the integer sums and weighted counts, rounded up.
         sigma: standard deviation of the noise on every coordinate, rounded up.
-        count_weight: what one record adds to its class count.
-        factors: what each row of the sums is multiplied by once its noise is on it, float64 (d,);
-            None if by 1. The noise on a row is sigma over that, rounded up.
+        count_weight: the amount that one record adds to its class count.
+        factors: the factor by which each row of the sums is multiplied after the noise is added,
+            float64 (d,); None if all are 1. The noise on a row is sigma divided by its factor,
+            rounded up.
     """
 
     noise_multiplier: float
@@ -49,10 +51,10 @@ class NoiseScale:
     factors: NDArray[np.float64] | None = None
 
     def sigmas(self, rows: int) -> NDArray[np.int64]:
-        """Standard deviation of the noise on each row of the sums, int64 (rows,).
+        """The standard deviation of the noise on each row of the sums, int64 (rows,).
 
         Raises:
-            BudgetError: a row is so short that its noise does not fit 64 bits.
+            BudgetError: a row's factor is so small that its noise does not fit 64 bits.
         """
         if self.factors is None:
             return np.full(rows, self.sigma)
@@ -63,13 +65,13 @@ class NoiseScale:
         return np.ceil(wide).astype(np.int64)
 
     def of_rows(self, rows: NDArray[np.int64]) -> NoiseScale:
-        """The same noise, where there are these rows of the sums alone, in this order."""
+        """The same noise for sums that have only these rows, in this order."""
         return self if self.factors is None else replace(self, factors=self.factors[rows])
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class NoisySums(RedactedRepr):
-    """What leaves the mechanism.
+    """The output of the mechanism.
 
     Attributes:
         sums: int64 (d, c), in grid units.
@@ -95,19 +97,19 @@ def calibrate(
     Guarantee:
         Integer features times g have norm at most the map's bound, with its signs
         (`dpntk.common.numerics.exact`), so `sensitivity` in grid units bounds the change of the
-        integers. N_Z(0, sigma^2) is a randomised function of N(0, sigma^2 - s^2), up to a factor
-        1 +- 2 exp(-2 pi^2 s^2) for each coordinate (Poisson summation): 1e-76 for s = 3. So the
+        integers. N_Z(0, sigma^2) is a randomised function of N(0, sigma^2 - s^2), up to a factor 1
+        +- 2 exp(-2 pi^2 s^2) per coordinate (Poisson summation), which is 1e-76 for s = 3. So the
         exact result for the continuous Gaussian of variance sigma^2 - 9 holds.
         (docs/privacy/proofs.md, statements 5 and 7.)
 
     Args:
         feature_map: the map that was embedded with.
         units_per_one: how many grid units make 1.
-        epsilon: of the guarantee.
-        delta: of the guarantee.
-        adjacency: of the guarantee.
+        epsilon: epsilon of the guarantee.
+        delta: delta of the guarantee.
+        adjacency: adjacency of the guarantee.
         count_weight: weight of a class count beside a unit-norm feature; 0 leaves counts out.
-        rows_per_unit: how many records there are at most of whoever is protected.
+        rows_per_unit: the most records that a privacy unit has.
 
     Raises:
         BudgetError: the parameters promise nothing, or need more noise than 64 bits hold.
@@ -144,18 +146,18 @@ def no_noise(
     count_weight: float,
     rows_per_unit: int = 1,
 ) -> NoiseScale:
-    """The sensitivity in whole grid units, and no noise: of a release that is not private.
+    """The scale of a release that is not private: a sensitivity in grid units, and no noise.
 
     Guarantee:
-        So many records change the sums by as many times what one does, at most: that of one record
-        is multiplied. (docs/privacy/proofs.md, statement 21.)
+        A unit of `rows_per_unit` records changes the sums by at most as many times the sensitivity
+        of one record, so that sensitivity is multiplied. (docs/privacy/proofs.md, statement 21.)
 
     Args:
         feature_map: the map that was embedded with.
         units_per_one: how many grid units make 1.
-        adjacency: what changes between neighbours.
+        adjacency: how neighbours differ.
         count_weight: weight of a class count beside a unit-norm feature; 0 leaves counts out.
-        rows_per_unit: how many records change at most between neighbours.
+        rows_per_unit: the most records that differ between neighbours.
 
     Raises:
         BudgetError: the weight makes no sense.
@@ -168,7 +170,7 @@ def no_noise(
         named = argument("count_weight", count_weight)
         raise BudgetError(f"{named}: too small for the embedding's grid")
     bound = rows_per_unit * sensitivity(feature_map, adjacency, count_weight=count_weight)
-    # Floats carry 53 bits; one part in 2^40 is far above their error.
+    # Floats carry 53 bits; one part in 2^40 far exceeds their rounding error.
     integer_bound = math.ceil(bound * units_per_one * (1 + 2.0**-40))
     return NoiseScale(0.0, integer_bound, 0, weight)
 
@@ -180,15 +182,15 @@ def add_noise(
 
     Guarantee:
         With a `scale` from `calibrate` for the map and grid of `sums`, the result satisfies
-        (epsilon, delta) differential privacy. The noise of every coordinate is drawn on its own,
-        exactly, from the operating system's randomness; no seed exists. So it does if some of the
-        rows get theirs in a further call, and which these are follows from what the first one gave.
-        (docs/privacy/proofs.md, statements 9, 22 and 23.)
+        (epsilon, delta) differential privacy. The noise of every coordinate is drawn independently
+        and exactly from the operating system's randomness; no seed exists. The same holds if some
+        rows get their noise in a further call, and the first call's result decides which rows these
+        are. (docs/privacy/proofs.md, statements 9, 22 and 23.)
 
     Args:
         sums: S, int64 (d, c), in grid units.
-        counts: records in each class, int64 (c,); None if they are not released, or already.
-        scale: how much noise.
+        counts: records in each class, int64 (c,); None if they are not released here.
+        scale: the noise.
 
     Raises:
         BudgetError: sum and noise together could leave 64 bits.
@@ -204,12 +206,12 @@ def add_noise(
 
 
 def noisy_counts(counts: NDArray[np.int64], scale: NoiseScale) -> NDArray[np.int64] | None:
-    """The weighted class counts with their noise, by themselves.
+    """Add noise to the weighted class counts alone.
 
     Guarantee:
-        That of `add_noise` for these and the sums together, whichever gets its noise first, and
-        also if which sums there are follows from what this gave. (docs/privacy/proofs.md,
-        statements 9, 22 and 23.)
+        That of `add_noise` for the counts and the sums together, whichever gets its noise first,
+        and even if this result decides which sums are released. (docs/privacy/proofs.md, statements
+        9, 22 and 23.)
 
     Args:
         counts: records in each class, int64 (c,).

@@ -1,21 +1,21 @@
-"""From sampling rate, noise and steps to (epsilon, delta), for the subsampled Gaussian mechanism.
+"""Accounting for the subsampled Gaussian mechanism, from sampling rate, noise and steps.
 
 A step adds up vectors of norm at most 1 over a Poisson sample of the records and adds Gaussian
-noise. The loss of privacy of many such steps, each chosen in the light of the earlier ones, is
-dominated by that of the pairs
+noise. The privacy loss of many such steps, each of which may depend on the earlier ones, is
+dominated, if a record is added or removed, by that of the pairs
 
     N(0, z^2)  and  (1 - rate) N(0, z^2) + rate N(1, z^2),
 
 in both directions, composed with themselves (Zhu, Dong, Wang 2022, "Optimal Accounting of
-Differential Privacy via Characteristic Function", theorems 10 and 11), if a record is added or
-removed. If one is exchanged for another, it is that of
+Differential Privacy via Characteristic Function", theorems 10 and 11). If a record is exchanged for
+another, it is dominated by that of
 
     (1 - rate) N(0, z^2) + rate N(-1, z^2)  and  (1 - rate) N(0, z^2) + rate N(1, z^2)
 
-(docs/privacy/proofs.md, statement 18, has the proof). dp-accounting composes their
-distributions of the privacy loss, rounding up (Doroshenko et al. 2022, "Connect the Dots"): there
-is no tighter analysis than that of the distributions themselves, and its epsilon is above it by
-what the grid of 1e-4 costs.
+(docs/privacy/proofs.md, statement 18, has the proof). dp-accounting composes their privacy loss
+distributions, rounding up (Doroshenko et al. 2022, "Connect the Dots"). No analysis is tighter than
+the distributions themselves; the resulting epsilon exceeds theirs only by the cost of the grid of
+1e-4.
 """
 
 from __future__ import annotations
@@ -38,26 +38,26 @@ LARGEST_MULTIPLIER: Final = 4096.0
 MOST_STEPS: Final = 1 << 17
 LEAST_SAMPLING_PROB: Final = 2.0**-32
 LARGEST_EPSILON: Final = 500.0
-"""Losses that spread over more than this take gigabytes to compose, and promise nothing."""
+"""Privacy losses that range over more than this take gigabytes to compose, and promise nothing."""
 DEFAULT_GRID: Final = 1e-4
 _COARSE_GRID: Final = 1e-3
 _ROUGH_GRID: Final = 0.1
-"""On which all runs that there can be are composed in a second and 200 MB."""
+"""On this grid, every possible run is composed within a second and 200 MB."""
 _MARGIN: Final = 1e-4
-"""By how much noise is rounded up, relative to itself."""
+"""Relative amount by which noise is rounded up."""
 _LOST_PER_STEP: Final = 2.0**-50
-"""Of delta, to rounding where Fourier transforms are raised to the power of the steps. What was
-seen of it, where the exact figure is known, is below a tenth of this."""
+"""Bounds the part of delta lost per step to rounding, when Fourier transforms are raised to the
+power of the steps. Where the exact figure is known, the observed loss is below a tenth of this."""
 
 
 @dataclass(frozen=True)
 class SampledGaussian:
-    """Many steps of one kind.
+    """Many identical steps of the subsampled Gaussian mechanism.
 
     Attributes:
         sampling_prob: probability with which each record is in a step.
         noise_multiplier: standard deviation of a step's noise at sensitivity 1.
-        steps: how many.
+        steps: the number of steps.
     """
 
     sampling_prob: float
@@ -100,24 +100,26 @@ def sampled_epsilon(
     grid: float = DEFAULT_GRID,
     adjacency: Adjacency = Adjacency.ADD_REMOVE,
 ) -> float:
-    """The epsilon of all runs together.
+    """The joint epsilon of all runs.
 
     Guarantee:
-        Not below the true one: dp-accounting rounds losses up, and delta is taken smaller by what
-        its floating-point arithmetic may lose. (docs/privacy/proofs.md, statement 18.)
+        The result is not below the true epsilon: dp-accounting rounds losses up, and delta is
+        reduced by what its floating-point arithmetic may lose. (docs/privacy/proofs.md, statement
+        18.)
 
     Args:
-        runs: on the same records, each possibly chosen in the light of the earlier ones.
-        delta: at which epsilon is taken.
-        grid: of privacy losses; a coarser one is faster, and its epsilon larger.
-        adjacency: which data sets are to be indistinguishable, whatever the runs were made for.
+        runs: the runs on the same records; each may depend on the earlier ones.
+        delta: the delta at which epsilon is taken.
+        grid: the discretisation of privacy losses; a coarser one is faster and gives a larger
+            epsilon.
+        adjacency: which data sets are indistinguishable, whatever adjacency the runs were made for.
 
     Returns:
-        Epsilon; infinite if delta is lost in rounding, or if epsilon is above `LARGEST_EPSILON`
-        on a rough grid: whatever the figures are, so little time and memory are needed.
+        Epsilon; infinite if delta is lost in rounding, or if epsilon exceeds `LARGEST_EPSILON` on a
+        rough grid, so that time and memory stay small for all inputs.
 
     Raises:
-        BudgetError: delta is none.
+        BudgetError: delta is not between 0 and 1.
     """
     require_budget(1.0, delta)
     left = delta - _LOST_PER_STEP * sum(run.steps for run in runs)
@@ -130,7 +132,7 @@ def sampled_epsilon(
 def _composed(
     runs: tuple[SampledGaussian, ...], delta: float, grid: float, adjacency: Adjacency
 ) -> float:
-    # Slow to import, so only where it is used.
+    # Slow to import, so imported only here.
     from dp_accounting import NeighboringRelation, dp_event
     from dp_accounting.pld.pld_privacy_accountant import PLDAccountant
 
@@ -152,20 +154,20 @@ def sampled_multiplier(
     steps: int,
     adjacency: Adjacency = Adjacency.ADD_REMOVE,
 ) -> SampledGaussian:
-    """The least noise with which so many steps are (epsilon, delta) private, rounded up.
+    """The least noise, rounded up, with which all steps together are (epsilon, delta) private.
 
     Guarantee:
         `sampled_epsilon` of the result is at most `epsilon`.
 
     Args:
-        epsilon: of the whole run.
-        delta: of the whole run.
+        epsilon: epsilon of the whole run.
+        delta: delta of the whole run.
         sampling_prob: probability with which each record is in a step.
         steps: how many.
         adjacency: which data sets are to be indistinguishable.
 
     Raises:
-        BudgetError: a number makes no sense, or the noise is beyond what is accounted for.
+        BudgetError: a number makes no sense, or the noise is out of the accountant's range.
     """
     require_budget(epsilon, delta)
     if delta < (least := 2 * _LOST_PER_STEP * steps):
@@ -191,5 +193,5 @@ def sampled_multiplier(
 
 
 def sampled_accountant_version() -> str:
-    """Name and version of the library that the numbers come from."""
+    """The name and version of the library that computes the numbers."""
     return f"dp-accounting {version('dp-accounting')}"

@@ -1,1 +1,1 @@
-"""Who signed a release, and whose releases are accepted."""
+"""Signing releases, and deciding whose releases are accepted."""

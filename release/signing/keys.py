@@ -1,4 +1,4 @@
-"""The private key that releases are signed with: an OpenSSH ed25519 key in a file."""
+"""The private key that signs releases: an OpenSSH ed25519 key in a file."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from .trust import load_public_key, remember_own
 
 _LARGEST_FILE: Final = 1 << 16
 _PUBLIC: Final = (b"ssh-", b"ecdsa-")
-"""How public keys begin."""
+"""The beginning of public keys."""
 _COMMENT: Final = "dpntk"
 
 
@@ -37,12 +37,12 @@ class SigningKey:
 
 
 def default_key_path() -> Path:
-    """Where the key lies that is used when none is named."""
+    """The path of the default key."""
     return config_folder() / "id_ed25519"
 
 
 def public_path(path: Path) -> Path:
-    """Where the public half of a key lies: beside it, with .pub at the end."""
+    """The path of a key's public half: beside it, with .pub at the end."""
     return path.with_name(path.name + ".pub")
 
 
@@ -50,11 +50,11 @@ def make_key(path: Path | str, passphrase: str = "") -> SigningKey:
     """Make a key and write both halves, the private one readable by its owner alone (0600).
 
     Args:
-        path: of the private half; the public one gets .pub at the end.
-        passphrase: encrypts the private half; empty for none.
+        path: path of the private half; that of the public half ends in .pub.
+        passphrase: encrypts the private half; no encryption if empty.
 
     Raises:
-        OutputError: there is a file already, or nothing can be written.
+        OutputError: the file exists already, or cannot be written.
     """
     path = path_from("path", path, refusal=OutputError)
     for existing in (path, public_path(path)):
@@ -79,10 +79,10 @@ def load_key(path: Path | str, ask: Callable[[], str | None] = lambda: None) -> 
 
     Args:
         path: an OpenSSH private key file.
-        ask: called for the passphrase, if there is one; None if nobody can be asked.
+        ask: called for the passphrase, if the key has one; it returns None if nobody can be asked.
 
     Raises:
-        SigningKeyError: there is none, others can read it, it is not an ed25519 key, or the
+        SigningKeyError: there is no key, others can read it, it is not an ed25519 key, or the
             passphrase is wrong.
     """
     path = path_from("path", path, refusal=SigningKeyError)
@@ -98,7 +98,7 @@ def load_key(path: Path | str, ask: Callable[[], str | None] = lambda: None) -> 
 
 
 def public_half(path: Path) -> PublicKey:
-    """The public half of a key, of which nobody else can read the private one.
+    """The public half of a key, after checking that nobody else can read the private half.
 
     Args:
         path: of the private half.
@@ -112,11 +112,11 @@ def public_half(path: Path) -> PublicKey:
 
 
 def usable(key: SigningKey | None) -> SigningKey:
-    """A key to sign with that a caller has named; this machine's own if None.
+    """The caller's key, or this machine's own if None.
 
     Raises:
-        SigningKeyError: it cannot be used, or is none.
-        OutputError: this machine's own cannot be made.
+        SigningKeyError: it cannot be used, or is not a key.
+        OutputError: this machine's own key cannot be made.
     """
     if key is None:
         return own_key()
@@ -126,7 +126,7 @@ def usable(key: SigningKey | None) -> SigningKey:
 
 
 def own_key(ask: Callable[[], str | None] = lambda: None) -> SigningKey:
-    """This machine's key; made, without a passphrase, if there is none yet.
+    """This machine's key; if there is none yet, it is made without a passphrase.
 
     Args:
         ask: called for the passphrase, if it has one.
@@ -146,7 +146,7 @@ class _Encrypted(Exception):
 
 
 def _read_private(path: Path) -> bytes:
-    """The bytes of a file that others cannot read; checked on the open file, not on its name."""
+    """The bytes of a file that others cannot read, as checked on the open file, not its name."""
     hint = "'dpntk keygen' makes a key"
     with door.opened(path, _LARGEST_FILE, refusal=SigningKeyError, hint=hint) as file:
         content = file.read(_LARGEST_FILE)
@@ -164,7 +164,7 @@ def _decode(path: Path, content: bytes, passphrase: bytes | None) -> SigningKey:
     try:
         private = serialization.load_ssh_private_key(content, passphrase)
     except (TypeError, ValueError, UnsupportedAlgorithm) as error:
-        if isinstance(error, TypeError) and passphrase is None:  # the library wants a passphrase
+        if isinstance(error, TypeError) and passphrase is None:  # the key needs a passphrase
             raise _Encrypted from error
         reason = (
             "not an OpenSSH private key; 'dpntk keygen' makes one"

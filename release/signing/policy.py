@@ -1,4 +1,4 @@
-"""Whose release to open: the question that is asked before a stranger's bytes are parsed."""
+"""Deciding whose releases to open, before a stranger's bytes are parsed."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from .trust import find
 
 
 def unsigned() -> SignatureError:
-    """What to say of a release that nobody has signed."""
+    """The error for an unsigned release."""
     return SignatureError(
         "unsigned, so nobody knows where it comes from: ask for a signed release, or add "
         f"{argument('allow_unsigned', True)} to inspect or use it all the same"
@@ -22,13 +22,14 @@ def unsigned() -> SignatureError:
 
 @dataclass(frozen=True)
 class Acceptance:
-    """Which releases are to be opened.
+    """The rule for which releases to open.
 
     Attributes:
-        signer: accept only what the trusted signer of this name has signed; None for anybody who
-            is trusted.
+        signer: accept only releases by the trusted signer of this name; None for any trusted
+            signer.
         allow_unsigned: accept a file without a signature. A broken signature is never accepted.
-        ask: whether to accept a valid signature by this unknown key; asked once for each file.
+        ask: called with an unknown key whose signature is valid, to ask whether to accept it; once
+            per file.
     """
 
     signer: str | None = None
@@ -37,7 +38,7 @@ class Acceptance:
 
 
 TRUSTED: Final = Acceptance()
-"""What any trusted signer has signed, and nothing else: as where nobody says more."""
+"""The default: accepts releases by any trusted signer, and no others."""
 
 
 @dataclass(frozen=True)
@@ -45,8 +46,8 @@ class SignedBy:
     """Who vouches for a file.
 
     Attributes:
-        name: the trusted signer's; None if there is none.
-        fingerprint: of the key that signed; None if nobody did.
+        name: the trusted signer's name; None if the signer is not trusted.
+        fingerprint: the fingerprint of the key that signed; None if the file is unsigned.
         own: whether this machine signed it.
     """
 
@@ -55,7 +56,7 @@ class SignedBy:
     own: bool = False
 
     def __str__(self) -> str:
-        """One clause for people."""
+        """A readable clause."""
         if self.fingerprint is None:
             return "unsigned: nobody vouches for where this release comes from"
         if self.name is None:
@@ -64,16 +65,16 @@ class SignedBy:
 
 
 def accept(signature: Signature | None, signed: memoryview, acceptance: Acceptance) -> SignedBy:
-    """Verify a signature and decide whether its signer is good enough.
+    """Verify a signature and decide whether its signer is acceptable.
 
     Args:
-        signature: from the user block, if there is one.
+        signature: the signature in the user block, if any.
         signed: the bytes that it covers.
-        acceptance: the user's wishes.
+        acceptance: the user's rule.
 
     Raises:
-        SignatureError: there is no signature, or not a valid one.
-        UntrustedSigner: it is valid, but by somebody else than was wished for.
+        SignatureError: there is no signature, or it is invalid.
+        UntrustedSigner: it is valid, but its signer is not acceptable.
         TrustError: the list of trusted signers cannot be read.
     """
     if signature is None:
@@ -86,15 +87,15 @@ def accept(signature: Signature | None, signed: memoryview, acceptance: Acceptan
 
 
 def identify(signature: Signature, signed: memoryview, wanted: str | None = None) -> SignedBy:
-    """Verify a signature and look up whose it is, without judging that.
+    """Verify a signature and look up its signer, without judging the signer.
 
     Args:
-        signature: from the user block.
+        signature: the signature in the user block.
         signed: the bytes that it covers.
         wanted: the signer's name that is preferred, if the key has two.
 
     Raises:
-        SignatureError: it is not valid.
+        SignatureError: it is invalid.
         TrustError: the list of trusted signers cannot be read.
     """
     signature.require_valid(signed)
@@ -102,10 +103,10 @@ def identify(signature: Signature, signed: memoryview, wanted: str | None = None
 
 
 def owner_of(key: PublicKey, wanted: str | None = None) -> SignedBy:
-    """Who vouches for what a key has signed, as far as this machine knows.
+    """The owner of a key that has signed something, as far as this machine knows.
 
     Args:
-        key: that has signed.
+        key: the key that has signed.
         wanted: the signer's name that is preferred, if the key has two.
 
     Raises:
@@ -118,10 +119,10 @@ def owner_of(key: PublicKey, wanted: str | None = None) -> SignedBy:
 
 
 def require_wanted(signed_by: SignedBy, key: PublicKey, acceptance: Acceptance) -> None:
-    """Decide whether a signer is good enough.
+    """Decide whether a signer is acceptable.
 
     Raises:
-        UntrustedSigner: somebody else was wished for.
+        UntrustedSigner: the signer is not acceptable.
     """
     name, fingerprint = signed_by.name, signed_by.fingerprint
     if acceptance.signer is not None and name != acceptance.signer:

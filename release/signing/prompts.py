@@ -1,4 +1,4 @@
-"""What the user is asked about releases and keys; where nobody answers, it is no."""
+"""Questions to the user about releases and keys; no answer counts as no."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from .sshsig import PublicKey
 
 
 def accepts_total(kind: str, total: Total) -> bool:
-    """Ask whether a joint promise is acceptable; where nobody answers, it is not.
+    """Ask whether a joint guarantee is acceptable; no answer counts as no.
 
     Args:
         kind: what is about to be made, "release" or "distillation".
-        total: with it.
+        total: the joint guarantee with it.
     """
     return confirmed(
         f"This is {kind} number {total.releases}; together they would have epsilon "
@@ -24,7 +24,7 @@ def accepts_total(kind: str, total: Total) -> bool:
 
 
 def accepts_signer(key: PublicKey) -> bool:
-    """Ask whether to accept an unknown signer this once; where nobody answers, it is refused."""
+    """Ask whether to accept an unknown signer this once; no answer counts as no."""
     return confirmed(
         f"The release is signed by {key.fingerprint}, whom nobody here trusts. Compare that with "
         "what the owner told you. Use it this once?"
@@ -32,7 +32,7 @@ def accepts_signer(key: PublicKey) -> bool:
 
 
 def ask_passphrase() -> str | None:
-    """Ask for a key's passphrase; None where nobody answers."""
+    """Ask for a key's passphrase; None if nobody answers."""
     if not is_terminal():
         return None
     answer: str = click.prompt("Passphrase of the key", hide_input=True, err=True, default="")

@@ -9,8 +9,8 @@ and the 64 bytes sign
 
     "SSHSIG"  string namespace  string ""  string "sha512"  string SHA-512 of the message.
 
-In a file it is base64 between two marker lines. The namespace keeps a signature that was made for
-one purpose from being used for another.
+In a file it is base64 between two marker lines. The namespace keeps a signature made for one
+purpose from being used for another.
 """
 
 from __future__ import annotations
@@ -56,13 +56,13 @@ class PublicKey:
 
     @property
     def fingerprint(self) -> str:
-        """What `ssh-keygen -l` shows, such as SHA256:..."""
+        """The fingerprint as `ssh-keygen -l` shows it, such as SHA256:..."""
         digest = hashlib.sha256(self.blob).digest()
         return "SHA256:" + base64.b64encode(digest).decode().rstrip("=")
 
     @property
     def line(self) -> str:
-        """The key as in an OpenSSH .pub file, without a comment."""
+        """The line of an OpenSSH .pub file for this key, without a comment."""
         return f"{KEY_TYPE} {base64.b64encode(self.blob).decode()}"
 
     @classmethod
@@ -84,18 +84,18 @@ class PublicKey:
 
 @dataclass(frozen=True)
 class Signature:
-    """A signature as it was read; nothing says yet that it is valid.
+    """A signature as it was read, not verified yet.
 
     Attributes:
-        key: of the signer.
-        value: 64 bytes.
+        key: the signer's public key.
+        value: the signature's 64 bytes.
     """
 
     key: PublicKey
     value: bytes
 
     def armored(self) -> bytes:
-        """The one spelling of this signature in a file."""
+        """The only spelling of this signature in a file."""
         blob = (
             _MAGIC
             + struct.pack(">I", _VERSION)
@@ -113,7 +113,7 @@ class Signature:
         """Check that the key's owner signed these bytes.
 
         Raises:
-            SignatureError: the owner did not.
+            SignatureError: they were not signed by it.
         """
         try:
             Ed25519PublicKey.from_public_bytes(self.key.raw).verify(self.value, _signed(message))
@@ -125,7 +125,7 @@ class Signature:
 
 
 def sign(private: Ed25519PrivateKey, message: bytes | memoryview) -> Signature:
-    """Sign bytes in our namespace."""
+    """Sign bytes in dpntk's namespace."""
     public = PublicKey(private.public_key().public_bytes_raw())
     return Signature(public, private.sign(_signed(message)))
 
@@ -134,10 +134,10 @@ def parse(armored: bytes) -> Signature:
     """Read a signature.
 
     Args:
-        armored: from the first marker line to the last, both included.
+        armored: the text from the first marker line to the last, both included.
 
     Raises:
-        SignatureError: it is damaged, or made for something else or in another way than ours.
+        SignatureError: it is damaged, made for another purpose, or not in our format.
     """
     if not (armored.startswith(_BEGIN) and armored.endswith(_END)):
         raise SignatureError("the signature's marker lines are damaged")
@@ -197,7 +197,7 @@ def _shown(value: bytes) -> str:
 
 
 class _Reader:
-    """Takes one thing after another from bytes; never more than there are."""
+    """Reads one item after another from bytes, never beyond their end."""
 
     def __init__(self, content: bytes) -> None:
         self._rest = content

@@ -1,9 +1,9 @@
-"""Whose releases are accepted: lists of signers in OpenSSH's `allowed_signers` format.
+"""Lists of trusted signers, in OpenSSH's `allowed_signers` format.
 
-`allowed_signers` holds those whom the user chose, `own_signers` the keys that this machine has
-signed with. Both can be given to `ssh-keygen -Y verify -f`, which must find nobody else in them:
-lines end where OpenSSH ends them, and a list in which anything is hidden is refused, as is one that
-somebody else could have written.
+`allowed_signers` holds the signers whom the user chose, `own_signers` the keys that this machine
+has signed with. Both can be given to `ssh-keygen -Y verify -f`, which must find no other signers in
+them. So lines end where OpenSSH ends them, and a list is refused if anything in it is hidden or if
+somebody else could have written it.
 """
 
 from __future__ import annotations
@@ -36,12 +36,12 @@ OWN_NAME: Final = "this-machine"
 
 @dataclass(frozen=True)
 class Signer:
-    """Somebody whose releases are accepted.
+    """A signer whose releases are accepted.
 
     Attributes:
-        name: what the user calls them.
+        name: the user's name for them.
         key: their public key.
-        own: whether it is a key that this machine signs with.
+        own: whether this machine signs with the key.
     """
 
     name: str
@@ -50,35 +50,35 @@ class Signer:
 
     @property
     def line(self) -> str:
-        """As in an `allowed_signers` file."""
+        """The signer's line in an `allowed_signers` file."""
         return f"{self.name} {_OPTION} {self.key.line}"
 
 
 def allowed_path() -> Path:
-    """The list of those whom the user trusts."""
+    """The path of the list of signers whom the user trusts."""
     return config_folder() / "allowed_signers"
 
 
 def own_path() -> Path:
-    """The list of keys that this machine has signed with."""
+    """The path of the list of keys that this machine has signed with."""
     return config_folder() / "own_signers"
 
 
 def trusted() -> list[Signer]:
-    """Everybody whose releases are accepted, this machine's own keys first.
+    """All signers whose releases are accepted, this machine's own keys first.
 
     Raises:
-        TrustError: a list cannot be read or holds what dpntk does not understand.
+        TrustError: a list cannot be read, or holds something that dpntk does not understand.
     """
     return [*_read(own_path(), own=True), *_read(allowed_path(), own=False)]
 
 
 def find(key: PublicKey, wanted: str | None = None) -> Signer | None:
-    """Who of the trusted signers has this key; None if nobody.
+    """The trusted signer who has this key; None if nobody has.
 
     Args:
-        key: that has signed.
-        wanted: the name to be preferred, if the key is on both lists.
+        key: the key that has signed.
+        wanted: the preferred name, if the key is on both lists.
     """
     found = [signer for signer in trusted() if signer.key == key]
     return next((signer for signer in found if signer.name == wanted), next(iter(found), None))
@@ -88,7 +88,7 @@ def add(name: str, key: PublicKey) -> Signer:
     """Trust a signer from now on.
 
     Raises:
-        TrustError: the name cannot be used, or it or the key is on the list already.
+        TrustError: the name cannot be used, or the name or the key is on the list already.
         OutputError: the list cannot be written.
     """
     if not _NAME.fullmatch(name) or name == OWN_NAME:
@@ -114,7 +114,7 @@ def remove(name: str) -> Signer:
     """Stop trusting a signer.
 
     Raises:
-        TrustError: there is nobody of that name.
+        TrustError: nobody on the list has that name.
         OutputError: the list cannot be written.
     """
     with _changing(allowed_path()):
@@ -127,7 +127,7 @@ def remove(name: str) -> Signer:
 
 
 def remember_own(key: PublicKey) -> None:
-    """Note that this machine signs with a key, so that it trusts what it signed.
+    """Record that this machine signs with a key, so that it trusts its own signatures.
 
     Raises:
         OutputError: the list cannot be written.
@@ -160,7 +160,7 @@ def load_public_key(path: Path) -> PublicKey:
     """Read a .pub file.
 
     Raises:
-        TrustError: there is none, or it holds something else.
+        TrustError: there is no such file, or it holds something else.
     """
     content = door.read(path, _LARGEST_FILE, refusal=TrustError)
     text = content.decode("utf-8", "replace").rstrip("\r\n")
@@ -223,20 +223,20 @@ def _read(path: Path, *, own: bool) -> list[Signer]:
 
 
 def _require_our_folder(path: Path) -> None:
-    """Check the folder that a list is in, and that in which it really is."""
+    """Check the folder of a list, and the folder that it really is in."""
     for folder in {path.parent, path.resolve().parent}:
         _require_ours(folder, folder.stat())
 
 
 def _require_ours(path: Path, status: os.stat_result) -> None:
-    """Refuse a list, or the folder that it is in, which others may change; as ssh does.
+    """Refuse a list, or its folder, if others can change it, as ssh does.
 
     Args:
-        path: of the file or folder.
-        status: of the file that was opened, or of the folder.
+        path: the file or folder.
+        status: the status of the opened file, or of the folder.
 
     Raises:
-        TrustError: it belongs to somebody else than root, or others can write to it.
+        TrustError: it belongs to another user, except root, or others can write to it.
     """
     if status.st_uid not in (0, os.geteuid()):
         raise TrustError(
