@@ -1,4 +1,4 @@
-"""The kinds of schema that there are."""
+"""Schemas: what is publicly known of a data set's records."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def schema_from_json(document: Mapping[str, Any]) -> Schema:
     """Read what a schema's `to_json` wrote.
 
     Raises:
-        SchemaError: it is not a schema that this dpntk knows.
+        SchemaError: it is not a schema that this version knows.
     """
     if not isinstance(document, dict):
         raise SchemaError("not a schema that this dpntk reads")

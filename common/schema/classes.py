@@ -1,4 +1,4 @@
-"""Names of classes, of whatever records."""
+"""The names of classes, for records of any kind."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ MOST_CLASSES: Final = 10_000
 
 
 def numbered(count: int) -> tuple[str, ...]:
-    """The names of classes that have none: "0", "1", ..."""
+    """The default names of classes: "0", "1", ..."""
     return tuple(map(str, range(count)))
 
 
 def some_classes(names: tuple[str, ...]) -> str:
-    """How many classes there are, and what the first ones are called."""
+    """The number of classes and the first names, in words."""
     many = counted(len(names), "class", "classes")
     return f"{many}: {', '.join(names[:20])}{', ...' if len(names) > 20 else ''}"

@@ -1,4 +1,4 @@
-"""How a CSV file is written."""
+"""The format of CSV files."""
 
 from __future__ import annotations
 
@@ -13,21 +13,20 @@ from .text_encodings import require_encoding
 
 POINT: Final = "."
 COMMA: Final = ","
-"""Decimal marks: what may stand before the fractional digits of a number."""
+"""Decimal marks, which may precede the fractional digits of a number."""
 
 
 @dataclass(frozen=True, repr=False)
 class CsvFormat(BriefRepr):
-    """How a CSV file is written; of no meaning for Parquet, but for what stands for missing values.
+    """The format of a CSV file; for Parquet, only `missing` matters.
 
     Attributes:
-        separator: one character between values.
-        encoding: of the texts, such as "utf-8" or "latin-1"; see `text_encodings`.
-        missing: the texts that stand for a value that is not there; the first one is written. One
-            that is a number stands for all that are the same float, however they are stored; one
-            that is a date, time or duration for all that are the same to the second.
-        decimal: what comes before the digits behind the point: "." or ",". A point groups digits in
-            no number.
+        separator: the one character between values.
+        encoding: the encoding of texts, such as "utf-8" or "latin-1"; see `text_encodings`.
+        missing: the texts that stand for a missing value; the first one is written. A number stands
+            for every value that is the same float, however it is stored; a date, time or duration
+            for every value that is the same to the second.
+        decimal: the decimal mark, "." or ",". Points never group digits.
     """
 
     separator: str = ","

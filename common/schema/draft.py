@@ -1,6 +1,6 @@
-"""The schema of a table while its owner works on it: what is said, and what is not confirmed yet.
+"""Drafts of a table's schema: what is stated, and what its owner has not confirmed yet.
 
-`dpntk schema` drafts one from the data; what it has looked up there the owner has to confirm.
+`dpntk schema` drafts a schema from the data; the owner must confirm what it looked up there.
 """
 
 from __future__ import annotations
@@ -23,27 +23,27 @@ from .table import TableSchema
 from .toml_entries import take_marks, toml_lines, toml_value
 
 SCHEMA_BEGINS: Final = "# What is publicly known of a table."
-"""Beginning of what dpntk writes; a file that an owner has written may do without."""
+"""The first line that dpntk writes; a file that an owner has written may lack it."""
 _HELD: Final = "draft"
-"""What messages call one that is in no file."""
+"""The name in messages of a draft that is in no file."""
 _AS_SAID: Final = "and the release will say that they are outside its guarantee"
 
 
 @dataclass(frozen=True, repr=False)
 class Draft(RedactedRepr):
-    """A schema as a file says it: some of it may still have to be confirmed by the owner.
+    """A schema as in a file, parts of which the owner may still have to confirm.
 
     Attributes:
-        stated: what the file says, also where nobody has confirmed it.
-        unconfirmed: names of the columns of which all but the name was looked up in the data and
-            has not been confirmed; of those in `private`, and those whose bounds were found with
-            differential privacy, all but name and bounds.
+        stated: what the file says, confirmed or not.
+        unconfirmed: names of the columns that were looked up in the data, all but their names, and
+            are not confirmed; for those in `private`, and those whose bounds were found with
+            differential privacy, all but names and bounds.
         private: names of the columns whose bounds are to be found with differential privacy; in
-            `stated` they have the widest ones.
-        left_out_confirmed: whether the owner stands by which columns are left out.
-        names_confirmed: whether the owner stands by the names of columns, which may be a record's
-            if they could be values: a file without a header begins with one.
-        constraints_confirmed: whether the owner stands by the constraints.
+            `stated` they have the widest bounds.
+        left_out_confirmed: whether the owner confirms which columns are left out.
+        names_confirmed: whether the owner confirms the names of columns. If they could be values,
+            they may be a record: a file without a header begins with one.
+        constraints_confirmed: whether the owner confirms the constraints.
     """
 
     stated: TableSchema
@@ -55,7 +55,7 @@ class Draft(RedactedRepr):
 
     @property
     def schema(self) -> TableSchema:
-        """What the file says, marked as looked up in the data where nobody has confirmed it."""
+        """What the file says, with unconfirmed parts marked as looked up in the data."""
         columns = tuple(
             _from_data(column) if column.name in self.unconfirmed else column
             for column in self.stated.columns
@@ -74,18 +74,18 @@ class Draft(RedactedRepr):
         names: bool = False,
         constraints: Collection[str] | None = None,
     ) -> Draft:
-        """The draft with what its owner stands by.
+        """The draft with the owner's confirmations.
 
         Args:
-            columns: each a column as it is publicly known, which replaces the drafted one of its
-                name; or the name of one that is publicly known as it was drafted, or that is left
-                out whatever is in it.
-            names: whether the names of all columns are publicly known, where some could be values.
-            constraints: all rules that are known to hold for every row of any such table, drafted
-                or not, in place of those that were drafted; these stay as they are if None.
+            columns: each is a column as publicly known, which replaces the drafted one of its name;
+                or the name of a column that is publicly known as drafted, or that is left out
+                whatever it holds.
+            names: whether the names of all columns are publicly known, if some could be values.
+            constraints: all rules that are known to hold for every row of any such table; they
+                replace the drafted ones, which stay as they are if None.
 
         Raises:
-            SchemaError: there is no such column, or a constraint is none.
+            SchemaError: there is no such column, or a constraint is invalid.
         """
         known = {column.name: _declared(column) for column in columns if isinstance(column, Column)}
         chosen = {column if isinstance(column, str) else column.name for column in columns}
@@ -105,7 +105,7 @@ class Draft(RedactedRepr):
         )
 
     def with_privacy_unit(self, unit: PrivacyUnit) -> Draft:
-        """The draft with rows that are protected together; nothing is said of their column.
+        """The draft with a privacy unit, whose column is not described.
 
         Raises:
             SchemaError: see `TableSchema.with_privacy_unit`.
@@ -129,7 +129,7 @@ class Draft(RedactedRepr):
             SchemaError: something is unconfirmed and that is not accepted.
         """
         if not accept_from_data:
-            self._require_names(where)  # before a message that says some
+            self._require_names(where)  # before any message that quotes names
         if self.private:
             raise SchemaError(
                 f"{where}: bounds of {some_of(self.private)} are private: find them first, with "
@@ -155,16 +155,16 @@ class Draft(RedactedRepr):
         return self.schema
 
     def approx_bounds_schema(self, where: str, *, accept_from_data: bool = False) -> TableSchema:
-        """The schema under which magnitudes of the columns in `private` are counted.
+        """The schema for counting the magnitudes of the columns in `private`.
 
-        Their kinds and types shape what is counted, so they have to be settled.
+        Their kinds and types shape the counts, so they must be settled.
 
         Args:
             where: the file, for the message.
             accept_from_data: see `settled`; what was looked up stays unconfirmed in the draft.
 
         Raises:
-            SchemaError: there is no such column, or one is unconfirmed and that is not accepted.
+            SchemaError: there is no such column, or one is unconfirmed and not accepted.
         """
         if not accept_from_data:
             self._require_names(where)
@@ -221,11 +221,11 @@ class Draft(RedactedRepr):
     ) -> Draft:
         """The draft with bounds that were found with differential privacy.
 
-        Columns in `private` of which none were found stay there.
+        Columns whose bounds were not found stay in `private`.
 
         Args:
-            bounds: of columns in `private`.
-            spent: the releases by which they were found, and earlier ones from the same records.
+            bounds: the bounds of columns in `private`.
+            spent: the releases that found them, and earlier ones from the same records.
         """
         columns = tuple(
             with_private_bounds(column, bounds[column.name]) if column.name in bounds else column
@@ -272,7 +272,7 @@ class Draft(RedactedRepr):
         return "\n".join(lines) + "\n"
 
     def _lines_of(self, column: Column | MadeColumn) -> list[str]:
-        """What the file says of a column."""
+        """The file's lines for a column."""
         if isinstance(column, MadeColumn):
             return toml_lines(column.to_json())
         lines, unsaid = [], set()
@@ -297,7 +297,7 @@ class Draft(RedactedRepr):
         """Read the text of a `schema.toml`.
 
         Args:
-            text: of the file.
+            text: the file's text.
             where: the file, for the message.
 
         Raises:
@@ -315,14 +315,14 @@ class Draft(RedactedRepr):
 
 
 def _from_data(column: Column) -> Column:
-    """A column that was looked up in the data; bounds found with privacy remain what they are."""
+    """A column marked as looked up in the data; privately found bounds keep their mark."""
     if column.origin is Origin.PRIVATE:
         return replace(column, kind_origin=Origin.FROM_DATA)
     return replace(column, origin=Origin.FROM_DATA)
 
 
 def _declared(column: Column) -> Column:
-    """A column that the owner stands by, wherever he has it from."""
+    """A column marked as declared by the owner."""
     looked_up = column.origin is Origin.FROM_DATA
     return replace(
         column,
@@ -332,7 +332,7 @@ def _declared(column: Column) -> Column:
 
 
 def _advice(where: str, in_file: str, held: str) -> str:
-    """What to do about what is not confirmed, in a file or in Python."""
+    """What to do about unconfirmed parts, in a file or in Python."""
     if where == _HELD:
         return f"{held}; or settled(accept_from_data=True), {_AS_SAID}"
     return f"{in_file}; or --accept-from-data, {_AS_SAID}"

@@ -1,4 +1,4 @@
-"""From the rows of a table to records: whole numbers 0..255 that a feature map can take.
+"""Encoding a table's rows as records: integers 0..255 that a feature map can take.
 
 Every column has its place in the record:
 
@@ -8,10 +8,10 @@ ordinal    the rank; one value for each category
 others     one value for each category (that of missing values last)
 ========== ====================================================================================
 
-A value between two knots of the soft bins belongs to both, in proportion to how near they are: a
-triangular basis. All is one function of the schema and of the row alone. Numbers are looked up
-among thresholds that follow from the schema, and all after that is in whole numbers, so that a row
-has the same bytes wherever it stands in whatever table (docs/privacy/proofs.md, statement 3a).
+A value between two knots of the soft bins belongs to both, in proportion to their nearness: a
+triangular basis. The encoding is a function of the schema and the row alone. Numbers are looked up
+among thresholds that follow from the schema, and all later steps are in integers, so a row has the
+same bytes wherever it stands in any table (docs/privacy/proofs.md, statement 3a).
 """
 
 from __future__ import annotations
@@ -32,11 +32,11 @@ from .table import LEVELS, TableSchema
 Scalar = TypeVar("Scalar", np.float32, np.float64)
 
 _DIGITS: Final = 40
-"""Digits of logarithms, plus one for each zero behind the point in the larger bound."""
+"""Digits of logarithms; zeros after the decimal point in the larger bound add to them."""
 
 
 def to_scale(values: NDArray[np.float64], transform: Transform) -> NDArray[np.float64]:
-    """Values on the scale of a transform."""
+    """Convert values to the scale of a transform."""
     match transform:
         case Transform.NONE:
             return values
@@ -55,10 +55,10 @@ def from_scale(values: NDArray[np.float64], transform: Transform) -> NDArray[np.
 
 @dataclass(frozen=True)
 class NumericEncoding:
-    """How a numeric column becomes whole numbers.
+    """The encoding of a numeric column as integers.
 
     Attributes:
-        column: its description.
+        column: the column.
         knots: number of soft bins, at least 2.
     """
 
@@ -67,14 +67,14 @@ class NumericEncoding:
 
     @property
     def places(self) -> int:
-        """A value is rounded to one of places + 1 points between the bounds: 255 from knot to knot.
+        """Values are rounded to `places` + 1 points: 255 steps from each knot to the next.
 
-        Integers that have a knot each are not rounded.
+        Integers with one knot each are not rounded.
         """
         return LEVELS * (self.knots - 1)
 
     def at(self, share: NDArray[np.float64]) -> NDArray[np.float64]:
-        """The values at shares 0..1 of the way from bound to bound, on the column's scale."""
+        """The values at fractions 0..1 of the way from bound to bound, on the column's scale."""
         lower, upper = self.bounds
         low, high = to_scale(np.array([lower, upper]), self.column.transform)
         values = from_scale(low + share * (high - low), self.column.transform)
@@ -82,33 +82,33 @@ class NumericEncoding:
         return clipped
 
     def share(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
-        """The inverse of `at`; 0 where the bounds are so near as to be one on the scale."""
+        """The inverse of `at`; 0 if the bounds coincide on the scale."""
         low, high = to_scale(np.array(self.bounds), self.column.transform)
         above: NDArray[np.float64] = to_scale(values, self.column.transform) - low
         return above / (high - low) if low < high else np.zeros_like(above)
 
     def bins(self, share: NDArray[Scalar]) -> NDArray[Scalar]:
-        """How far values at shares 0..1 of the way (n,) belong to each knot, (n, knots)."""
+        """The weights (n, knots) with which values at fractions 0..1 (n,) belong to each knot."""
         place, knot = share * (self.knots - 1), np.arange(self.knots, dtype=share.dtype)
         belongs: NDArray[Scalar] = np.clip(1 - np.abs(place[:, None] - knot), 0, 1)
         return belongs
 
     @property
     def bounds(self) -> tuple[float, float]:
-        """Smallest and largest value."""
+        """The smallest and the largest value."""
         assert self.column.lower is not None
         assert self.column.upper is not None
         return float(self.column.lower), float(self.column.upper)
 
     @cached_property
     def _thresholds(self) -> NDArray[np.float64]:
-        """Half-way from each of the points between the bounds to the next, float64 (places,).
+        """The midpoints between neighbouring points from bound to bound, float64 (places,).
 
-        NumPy's logarithms may differ by a unit in the last place from one kind of processor to
-        another, and a row would then lie in another cell. Those of `decimal` are rounded
-        correctly, by its specification.
+        NumPy's logarithms may differ by a unit in the last place between processors, which could
+        move a row into another cell. Those of `decimal` are rounded correctly, by its
+        specification.
         """
-        if self.column.transform is Transform.NONE:  # sums and products alone, which IEEE 754 fixes
+        if self.column.transform is Transform.NONE:  # only sums and products, which IEEE 754 fixes
             return self.at((np.arange(self.places) + 0.5) / self.places)
         lower, upper = map(Decimal, self.bounds)
         with localcontext() as context:
@@ -123,13 +123,13 @@ class NumericEncoding:
         """Encode a column.
 
         Args:
-            values: float64 (b,), finite where they are not missing; beyond the bounds they count
-                as the bound.
+            values: float64 (b,), finite where they are not missing; values beyond a bound count as
+                the bound.
             missing: bool (b,).
 
         Returns:
-            uint8 (b, width): the value, the bins (which add up to 255), and, if the schema wants
-            it, whether it is missing; then all the others are 0.
+            uint8 (b, width): the value, the bins (which add up to 255), and, if the schema has it,
+            whether it is missing, in which case all others are 0.
         """
         place = np.searchsorted(self._thresholds, np.where(missing, 0.0, values), side="right")
         count, rows = len(values), np.arange(len(values))
@@ -149,7 +149,7 @@ class NumericEncoding:
 
 @dataclass(frozen=True)
 class CategoryEncoding:
-    """How a column of categories becomes whole numbers.
+    """The encoding of a column of categories as integers.
 
     Attributes:
         column: its description.
@@ -161,12 +161,12 @@ class CategoryEncoding:
         """Encode a column.
 
         Args:
-            codes: int64 (b,), indices into the column's categories, `MISSING` where the schema has
-                a category for that, or `UNLISTED`.
+            codes: int64 (b,), indices into the column's categories, `MISSING` if the schema has a
+                category for that, or `UNLISTED`.
 
         Returns:
-            uint8 (b, width): the rank of an ordinal value; 255 for the category, 0 for the others;
-            0 for all where it is in none.
+            uint8 (b, width): the rank of an ordinal value; 255 for its category and 0 for the
+            others; 0 for all if it is in none.
         """
         ranked = self.column.kind is ColumnKind.ORDINAL
         encoded = np.zeros((len(codes), ranked + self.column.choices), dtype=np.uint8)
@@ -184,12 +184,12 @@ Encoding = NumericEncoding | CategoryEncoding
 
 @dataclass(frozen=True)
 class Block:
-    """Where a column lies in a record.
+    """The place of a column in a record.
 
     Attributes:
         column: its description.
-        place: of its values in a record.
-        encoding: how they come about.
+        place: the place of its values in a record.
+        encoding: how they are made.
     """
 
     column: Column
@@ -206,14 +206,14 @@ class Block:
 
     @property
     def missing_place(self) -> bool:
-        """Whether the last of a numeric column's values says that it is missing."""
+        """Whether the last of a numeric column's values marks it as missing."""
         return self.column.missing is Missing.INDICATOR
 
     @property
     def shares(self) -> slice:
-        """Those of its values that add up to 255: bins or categories, or whether it is missing.
+        """The values that add up to 255: bins or categories, and the mark of a missing value.
 
-        They are what one-way marginals are read off.
+        One-way marginals are read from them.
         """
         ranked = self.column.kind is ColumnKind.ORDINAL
         return slice(
@@ -229,12 +229,12 @@ class Block:
 
     @property
     def starts(self) -> tuple[int, int]:
-        """Where a marginal of several columns may begin to read it: at its number, or its bins."""
+        """Where a marginal of several columns may start to read it: at its number, or its bins."""
         return self.first, self.shares.start
 
 
 def blocks_of(schema: TableSchema) -> tuple[Block, ...]:
-    """Where each column but the label lies in a record, in the order of the columns."""
+    """The place of each column but the label in a record, in the order of the columns."""
     found, start = [], 0
     for column in schema.features:
         encoding: Encoding = (

@@ -1,7 +1,7 @@
-"""What is publicly known of the records: sizes, value bounds and class names.
+"""The schema of images: what is publicly known of sizes, value bounds and class names.
 
-Whatever shapes the computation and is not covered by epsilon has to be public knowledge. The
-schema says what was taken as known and where each piece of it came from, and travels with the
+Everything that shapes the computation and is not covered by epsilon must be public knowledge. The
+schema states what is taken as known and where each piece comes from, and it is part of the
 embedding and the release.
 """
 
@@ -27,25 +27,25 @@ LARGEST_SIDE = 64
 PIXEL_LEVELS = 255
 GREY: Final = 1
 COLOUR: Final = 3
-"""Channels of an image; those of a colour image are red, green and blue."""
+"""The channels of a colour image: red, green and blue."""
 
 Value = TypeVar("Value", bound=np.generic)
 
 
 @dataclass(frozen=True)
 class ImageSchema:
-    """Square images of 8-bit pixels, grey or in colour, each in one of several classes.
+    """Square images of 8-bit pixels, in grey or colour, each in one of several classes.
 
-    A record is its channels one after the other, each row by row.
+    A record is an image's channels one after another, each row by row.
 
     Attributes:
         side: height and width in pixels, 8 to 64.
         classes: the name of every class; a record's label is an index into it.
         side_origin: where `side` came from.
         classes_origin: where `classes` came from.
-        channels: 1 of grey images, 3 of images in colour.
+        channels: 1 for grey images, 3 for colour images.
         channels_origin: where `channels` came from.
-        preparation: what else is done to every image, as declared.
+        preparation: the other processing of every image, as declared.
     """
 
     side: int
@@ -96,7 +96,7 @@ class ImageSchema:
 
     @property
     def from_data(self) -> tuple[str, ...]:
-        """The pieces that were looked up in the records and so are outside the guarantee."""
+        """The pieces that were looked up in the records, and so are outside the guarantee."""
         pieces = {
             "image size": self.side_origin,
             "image channels": self.channels_origin,
@@ -120,7 +120,7 @@ class ImageSchema:
 
     @property
     def noun(self) -> str:
-        """What one speaks of in the plural."""
+        """The plural noun for the records."""
         colour = "" if self.channels == GREY else "colour "
         return f"{colour}images of {self.side}x{self.side} pixels"
 
@@ -165,12 +165,12 @@ class ImageSchema:
 
 
 def nearest_side(pixels: int) -> int:
-    """The side nearest to a number of pixels that images may have."""
+    """The allowed side of images nearest to a number of pixels."""
     return min(max(pixels, SMALLEST_SIDE), LARGEST_SIDE)
 
 
 def pictures(records: NDArray[Value], channels: int) -> NDArray[Value]:
-    """Records as images are kept elsewhere: a colour image has its channels in every pixel.
+    """Records in the usual layout of images: a colour image has its channels in every pixel.
 
     Args:
         records: (n, channels * side * side).

@@ -1,4 +1,4 @@
-"""Names, and other texts, that a schema may hold."""
+"""Checks of names and other texts in a schema."""
 
 from __future__ import annotations
 
@@ -7,15 +7,15 @@ from typing import Final
 from ..errors import SchemaError
 
 _LONGEST: Final = 1_000
-"""Characters of a name."""
+"""The most characters in a name."""
 
 
 def require_name(name: str, what: str, *, empty: bool = False) -> None:
-    """Check that a name, or a text of a schema, is text and not too long.
+    """Check that a name, or another text in a schema, is text and not too long.
 
     Args:
-        name: of `what`.
-        what: it is the name of, for the message.
+        name: the name.
+        what: what it names, for the message.
         empty: whether it may be empty.
 
     Raises:

@@ -11,7 +11,7 @@ class Origin(Enum):
     DECLARED = "declared"
     """Stated by the data owner."""
     FORMAT = "format"
-    """A property of the container, whatever it holds: file headers, the range of a pixel."""
+    """A property of the file format, whatever the file holds: headers, the range of a pixel."""
     FROM_DATA = "from-data"
     """Looked up in the records themselves: outside the guarantee, and every release says so."""
     PRIVATE = "private"

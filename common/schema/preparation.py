@@ -1,4 +1,4 @@
-"""What is done to every image before it is a record, by public choices alone."""
+"""The preparation of images: processing by public choices before they become records."""
 
 from __future__ import annotations
 
@@ -15,32 +15,32 @@ from ..errors import SchemaError
 
 
 class Fit(Enum):
-    """How an image that is not square becomes a square."""
+    """How an image that is not square becomes square."""
 
     STRETCH = "stretch"
-    """Its longer side is shortened more: what is in it changes its proportions."""
+    """The longer side is shortened more, which distorts the proportions."""
     CROP = "crop"
-    """What is beyond the largest square in its middle is cut off."""
+    """Everything outside the largest centred square is cut off."""
     PAD = "pad"
-    """It lies in the middle of a square that is black once values are inverted, if they are."""
+    """The image is centred on a square that is black (after inversion, if any)."""
 
 
 @dataclass(frozen=True)
 class Preparation:
-    """What is done to every image, and to each by itself, beside giving it its size and channels.
+    """The processing of each image by itself, apart from setting its size and channels.
 
     Guarantee:
-        Public choices, which are part of the schema: no record decides one, and each is applied to
-        a record without a look at any other. (docs/privacy/proofs.md, statement 3.)
+        The choices are public and part of the schema: no record decides one, and each is applied to
+        a record without looking at any other. (docs/privacy/proofs.md, statement 3.)
 
     Attributes:
         fit: how images become squares.
-        value_range: which stored values are black and white; what is beyond is cut to these. If
-            None, what the format says: 0 and 255, of floats 0 and 1.
-        inverted: whether records are negatives, so that what was white is black.
+        value_range: which stored values are black and white; values beyond are clipped to these. If
+            None, the format's own: 0 and 255, or 0 and 1 for floats.
+        inverted: whether records are negatives, so that white becomes black.
 
     Raises:
-        SchemaError: the range is none.
+        SchemaError: the range is invalid.
     """
 
     fit: Fit = Fit.STRETCH
@@ -59,12 +59,12 @@ class Preparation:
 
     @property
     def keeps_values(self) -> bool:
-        """Whether pixels of 8 bits have the values of a record already."""
+        """Whether 8-bit pixels have a record's values already."""
         return self.value_range is None and not self.inverted
 
     @property
     def in_words(self) -> str:
-        """What is done, for people; empty if it is what is always done."""
+        """The processing, for people; empty for the default."""
         parts = []
         if self.value_range is not None:
             low, high = self.value_range
@@ -78,11 +78,11 @@ class Preparation:
         return ", ".join(parts)
 
     def turned_back(self, pixels: NDArray[np.uint8]) -> NDArray[np.uint8]:
-        """Pixels of records as they are in images, bright where these are; and the reverse."""
+        """Undo, or apply, the inversion of records' pixels, if any."""
         return np.uint8(255) - pixels if self.inverted else pixels
 
     def to_json(self) -> dict[str, Any]:
-        """Plain entries that `from_json` reads back; none for what is always done."""
+        """Plain entries that `from_json` reads back; empty for the default."""
         document: dict[str, Any] = {}
         if self.fit is not Fit.STRETCH:
             document["fit"] = self.fit.value
@@ -97,9 +97,9 @@ class Preparation:
         """Read what `to_json` wrote, among other entries.
 
         Raises:
-            SchemaError: the range is none.
-            TypeError: an entry is of another type.
-            ValueError: there is no such fit, or not two ends of a range.
+            SchemaError: the range is invalid.
+            TypeError: an entry has the wrong type.
+            ValueError: there is no such fit, or a range does not have two ends.
         """
         if not isinstance(document, Mapping):
             raise TypeError("not a mapping")
@@ -112,7 +112,7 @@ class Preparation:
 
 
 AS_STORED: Final = Preparation()
-"""Nothing but a size and channels is given to images."""
+"""The default: only the size and channels of images are set."""
 
 
 def _number(value: object) -> float:

@@ -1,4 +1,4 @@
-"""Whose rows are protected together: all those with the same value in one column."""
+"""Privacy units: all rows with the same value in one column are protected together."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ MOST_ROWS: Final = 10_000
 
 @dataclass(frozen=True)
 class PrivacyUnit:
-    """All rows of one person, of which a limited number count.
+    """The rows of one person, of which a limited number count.
 
     Example::
 
         PrivacyUnit("patient_id", rows=5)
 
     Guarantee:
-        A release hides all rows of a person together, whatever they hold and however many there
+        A release hides all rows of a person together, whatever they contain and however many there
         are. (docs/privacy/proofs.md, statement 21.)
 
     Attributes:
-        column: name of the column whose values tell persons apart; it is part of no record.
-        rows: how many rows of one person count; further ones are left out.
+        column: name of the column whose values identify persons; it is part of no record.
+        rows: the number of rows of one person that count; further rows are left out.
 
     Raises:
         SchemaError: the column has no name, or the number of rows is not supported.
@@ -62,22 +62,22 @@ class PrivacyUnit:
 
     @property
     def whole(self) -> str:
-        """What is protected, in words."""
+        """The unit that is protected, in words."""
         return f"all rows of any one {self.column}"
 
     @property
     def bounded(self) -> str:
-        """How many rows of it count, in words."""
+        """The number of its rows that count, in words."""
         return f"at most {self.rows:,} of them count"
 
 
 def rows_per_unit(unit: PrivacyUnit | None) -> int:
-    """How many records one unit contributes at most; one if each record is its own."""
+    """The most records that one unit contributes; 1 if each record is its own unit."""
     return 1 if unit is None else unit.rows
 
 
 def declared_unit(column: str | None, rows: int | None) -> PrivacyUnit | None:
-    """What the options `unit` and `rows_per_unit` say; None if neither is given.
+    """The privacy unit given by the options `unit` and `rows_per_unit`, if any.
 
     Raises:
         SchemaError: one of the two is missing.

@@ -1,4 +1,4 @@
-"""How columns are looked at whose bounds are to be found: `bounds = "private"`."""
+"""The schema for finding bounds with differential privacy: `bounds = "private"`."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from .origin import Origin
 from .table import TableSchema
 
 KNOTS = 2
-"""Knots of the encoding: one step for each level of the value."""
+"""Knots of the encoding, which give one step for each level of the value."""
 
 
 def widest_bounds(
@@ -26,7 +26,7 @@ def widest_bounds(
     step: float | None = None,
     decimals: int | None = None,
 ) -> tuple[float, float]:
-    """Bounds that no value of a column is beyond, multiples of its step if it has one."""
+    """Bounds that no value of a column exceeds; multiples of its step if it has one."""
     lower, upper = -LARGEST, LARGEST
     if "int" in dtype:
         low, high = range_of_integers(dtype)
@@ -43,11 +43,11 @@ def widest_bounds(
 
 
 def with_private_bounds(column: Column, bounds: tuple[float, float]) -> Column:
-    """A column with bounds that were found, out to the next multiples of its step.
+    """A column with found bounds, widened to multiples of its step.
 
     Args:
-        column: of a draft, with its widest bounds.
-        bounds: as they were found.
+        column: a draft's column, with its widest bounds.
+        bounds: the bounds as found.
     """
     assert column.lower is not None
     assert column.upper is not None
@@ -64,14 +64,14 @@ def with_private_bounds(column: Column, bounds: tuple[float, float]) -> Column:
 
 
 def approx_bounds_schema(schema: TableSchema, names: Iterable[str]) -> TableSchema:
-    """The schema under which magnitudes are counted: some columns, without the others.
+    """The schema for counting magnitudes, which has only the named columns.
 
     Args:
-        schema: of the table; the columns named have their widest bounds.
-        names: of the columns whose bounds are to be found.
+        schema: the table's schema; the named columns have their widest bounds.
+        names: the columns whose bounds are to be found.
 
     Raises:
-        SchemaError: there is none.
+        SchemaError: there is no such column.
     """
     chosen = set(names)
     columns = tuple(

@@ -1,7 +1,7 @@
-"""What is publicly known of a table: its columns, their bounds and categories.
+"""The schema of a table: what is publicly known of its columns, their bounds and categories.
 
-The owner writes it down in `schema.toml` (`dpntk.common.schema.toml`). It travels with the
-embedding and the release as JSON, and says what a generated table looks like.
+The owner states it in `schema.toml` (`dpntk.common.schema.toml`). It is part of the embedding and
+the release as JSON, and determines the form of a generated table.
 """
 
 from __future__ import annotations
@@ -30,22 +30,22 @@ from .rules.language import parse_condition
 from .table_entries import MOST_COLUMNS, ORIGINS, read_entries
 
 BINS: Final = 20
-"""Soft bins of a numeric column, unless it is of integers that are fewer."""
+"""Soft bins of a numeric column, unless it has fewer integers."""
 LEVELS: Final = 255
 MOST_CONSTRAINTS: Final = 100
 MOST_INPUTS: Final = 50_000
 _SHAPE: Final = "kinds, types, scales, steps, formats"
-"""What a schema says of all columns beside names, bounds and categories, in words. A step is a
+"""What a schema states of all columns beside names, bounds and categories, in words. A step is a
 number, decimals, or a unit of time."""
 NO_LABEL: Final = "all"
-"""Name of the one class of a table without a label."""
+"""The name of the only class in a table without a label."""
 _UNSAID: Final[dict[str, Any]] = {
     **dict.fromkeys(ORIGINS, Origin.DECLARED.value),
     "constraints": [],
     "spent": [],
     "privacy_unit": None,
 }
-"""Entries that JSON leaves out if they have these values."""
+"""The default values of entries, which JSON leaves out."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -61,23 +61,23 @@ class TableSchema(BriefRepr):
         )
 
     Attributes:
-        columns: the columns that are used, with the label, in the order of the source.
+        columns: the columns that are used, including the label, in the order of the source.
         label: name of the column that holds a record's class; None if there is none.
-        left_out: names of columns of the source that are neither used nor generated; an empty name
-            stands for all columns without one.
+        left_out: names of the source's columns that are neither used nor generated; an empty name
+            stands for all columns without a name.
         left_out_origin: who has chosen these: the owner (`DECLARED`), or a look at the data
             (`FROM_DATA`).
         names_origin: where the names of columns come from: the owner (`DECLARED`), or the first
             line of data that may lack a header, so that it may be a record (`FROM_DATA`).
         bins: number of soft bins of a numeric column; see `dpntk.common.schema.encoding`.
-        csv: how CSV files are written.
+        csv: the format of CSV files.
         spent: earlier releases from the same records that found the bounds of columns whose origin
             is `PRIVATE`, with differential privacy. They are part of every total.
-        made: columns of the source that are not read; generated tables have them by a pattern.
+        made: columns of the source that are not read; generated tables make them from a pattern.
         constraints: rules that every row of a generated table keeps, in the language of
             `dpntk.common.schema.rules.language`.
-        privacy_unit: whose rows are protected together, told apart by a column that is left out or
-            among `made`; None if each row is protected by itself.
+        privacy_unit: the unit whose rows are protected together, identified by a column that is
+            left out or among `made`; None if each row is protected by itself.
         constraints_origin: who has stated the constraints: the owner (`DECLARED`), or a look at the
             data (`FROM_DATA`).
     """
@@ -120,7 +120,7 @@ class TableSchema(BriefRepr):
         self._require_constraints()
 
     def _require_columns(self, names: Sequence[str]) -> None:
-        """Check how many columns there are, their names, and the places of those made anew."""
+        """Check the number of columns, their names, and the positions of those made anew."""
         if not 1 <= len(self.columns) <= MOST_COLUMNS or len(names) > 2 * MOST_COLUMNS:
             raise SchemaError(f"{len(self.columns)} columns: 1 to {MOST_COLUMNS} are supported")
         for name in self.left_out:
@@ -135,7 +135,7 @@ class TableSchema(BriefRepr):
             raise SchemaError("columns that are made anew: not in the order of their places")
 
     def _require_unit(self, names: Sequence[str]) -> None:
-        """Check that the column of the privacy unit is in no record, and what was spent."""
+        """Check that the privacy unit's column is in no record, and that past releases fit it."""
         unit = self.privacy_unit
         if unit is not None and unit.column not in names:
             raise SchemaError(
@@ -213,35 +213,35 @@ class TableSchema(BriefRepr):
 
     @cached_property
     def by_name(self) -> dict[str, Column]:
-        """The columns that are used, by their names."""
+        """The columns that are used, by name."""
         return {column.name: column for column in self.columns}
 
     @cached_property
     def rules(self) -> tuple[Condition, ...]:
-        """The constraints, understood."""
+        """The constraints, parsed."""
         return tuple(parse_condition(text, self.by_name) for text in self.constraints)
 
     @cached_property
     def label_column(self) -> Column | None:
-        """The column that tells a record's class."""
+        """The column that holds a record's class, if any."""
         return next((column for column in self.columns if column.name == self.label), None)
 
     @property
     def classes(self) -> tuple[str, ...]:
-        """Name of every class: the label's categories, or one class if there is no label."""
+        """The names of all classes: the label's categories, or one class without a label."""
         return (NO_LABEL,) if self.label_column is None else self.label_column.categories
 
     def knots(self, column: Column) -> int:
-        """At how many values a column has a soft bin; 0 if it is not numeric.
+        """The number of a column's soft bins; 0 if it is not numeric.
 
-        Values that are no more than `bins`, in equal steps, have one bin each.
+        If a column has at most `bins` values, in equal steps, each has its own bin.
         """
         if not column.kind.numeric:
             return 0
         return min(self.bins, column.different or self.bins)
 
     def width(self, column: Column) -> int:
-        """How many values stand for a column in an encoded record (`common.schema.encoding`)."""
+        """The number of a column's values in an encoded record (`common.schema.encoding`)."""
         if column.kind.numeric:
             return 1 + self.knots(column) + (column.missing is Missing.INDICATOR)
         return column.choices + (column.kind is ColumnKind.ORDINAL)
@@ -258,7 +258,7 @@ class TableSchema(BriefRepr):
 
     @property
     def from_data(self) -> tuple[str, ...]:
-        """The pieces that were looked up in the records and so are outside the guarantee."""
+        """The pieces that were looked up in the records, and so are outside the guarantee."""
         described = [c.name for c in self.columns if c.origin is Origin.FROM_DATA]
         bounded = [c.name for c in self.columns if c.kind_origin is Origin.FROM_DATA]
         found = []
@@ -277,11 +277,11 @@ class TableSchema(BriefRepr):
         return tuple(found)
 
     def with_privacy_unit(self, unit: PrivacyUnit) -> TableSchema:
-        """The schema with rows that are protected together; their column is in no record.
+        """The schema with a privacy unit, whose column is in no record.
 
         Raises:
             SchemaError: there is no such column, the label or a constraint needs it, or the schema
-                has another unit, or bounds that were found for another one.
+                has another unit or bounds that were found for another unit.
         """
         if self.privacy_unit not in (None, unit):
             raise SchemaError("the schema has another privacy unit: change it there, or leave it")
@@ -326,7 +326,7 @@ class TableSchema(BriefRepr):
 
     @property
     def noun(self) -> str:
-        """What one speaks of in the plural."""
+        """The plural noun for the records."""
         return f"rows of {counted(len(self.columns), 'column')}"
 
     def to_json(self) -> dict[str, Any]:
@@ -365,10 +365,10 @@ class TableSchema(BriefRepr):
 
     @classmethod
     def of_entries(cls, document: Mapping[str, Any]) -> TableSchema:
-        """Read a mapping in which what has its default value may be left out.
+        """Read a mapping in which default values may be left out.
 
         Raises:
             SchemaError: something is missing, unknown, of the wrong type, or out of range.
         """
-        known = {entry.name for entry in fields(cls)} - {"made"}  # which are among the columns
+        known = {entry.name for entry in fields(cls)} - {"made"}  # these are among the columns
         return cls(**read_entries(document, known))

@@ -1,4 +1,4 @@
-"""Entries of a table in JSON or TOML, as the fields of a `TableSchema`."""
+"""Reading a table's entries in JSON or TOML into the fields of a `TableSchema`."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ from .privacy_unit import PrivacyUnit
 
 MOST_COLUMNS: Final = 2_000
 ORIGINS: Final = ("left_out_origin", "names_origin", "constraints_origin")
-"""Entries that say who has chosen something."""
+"""Entries that state who has chosen something."""
 _LISTS: Final = {
     "left_out": (str, "left_out is a list of columns' names"),
     "constraints": (str, 'constraints are a list of texts, as in ["discharge >= admission"]'),
     "spent": (dict, "spent is a list of tables"),
 }
-"""Entry to what it is a list of, also in words."""
+"""Maps an entry to the type of its items, with that type in words."""
 
 
 def read_entries(document: Mapping[str, Any], known: Set[str]) -> dict[str, Any]:
-    """Read what `TableSchema.to_json` wrote, or somebody wrote by hand.
+    """Read what `TableSchema.to_json` or a person wrote.
 
     Args:
         document: the entries; what has its default value may be left out.

@@ -1,7 +1,7 @@
-"""Encodings that texts of a table may be in.
+"""The encodings that a table's texts may have.
 
-Python knows others, some of which take the square of a text's length (`punycode`, `idna`): a
-schema that names one of those would keep whoever reads it busy.
+Python knows others, some of which take time quadratic in a text's length (`punycode`, `idna`): a
+schema that names one of those could block its reader.
 """
 
 from __future__ import annotations
@@ -26,18 +26,18 @@ ENCODINGS: Final = frozenset(
         "shift_jis", "cp932", "euc_jp", "euc_kr", "cp949", "johab",
     }
 )  # fmt: skip
-"""By the names that Python's registry gives them; their other names are known, too."""
+"""Their names in Python's registry; their aliases are accepted, too."""
 _LONGEST_NAME: Final = 40
 
 
 def require_encoding(name: str) -> None:
-    """Check that texts of a table may be in an encoding.
+    """Check that a table's texts may have an encoding.
 
     Args:
         name: any of its names, such as "latin-1" or "UTF8".
 
     Raises:
-        SchemaError: there is none of that name, or not one for this.
+        SchemaError: there is no such encoding, or it is not allowed.
     """
     known = len(name) <= _LONGEST_NAME
     try:

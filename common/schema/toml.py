@@ -1,4 +1,4 @@
-"""The file `schema.toml`, in which the owner of a table says what is publicly known of it."""
+"""The file `schema.toml`, in which a table's owner states what is publicly known of it."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from .privacy_unit import PrivacyUnit
 from .table import TableSchema
 
 _LARGEST_FILE: Final = 1 << 26
-"""In bytes."""
+"""The largest file, in bytes."""
 COST: Final = "is a schema that somebody may have corrected"
 A_SCHEMA: Final = "a TableSchema, as draft.settled() gives one, or the path of a schema.toml"
-"""What is wanted where a schema is handed over in Python."""
+"""What a Python argument for a schema accepts, for messages."""
 
 
 def read_schema(
@@ -26,19 +26,19 @@ def read_schema(
     """Read a `schema.toml` whose entries are all confirmed.
 
     Guarantee:
-        What the schema says counts as public knowledge; what was looked up in the data is marked,
+        The schema's contents count as public knowledge; what was looked up in the data is marked,
         and every release says so.
 
     Args:
         path: the file.
         accept_from_data: see `Draft.settled`.
-        privacy_unit: whose rows are protected together; what the file says if None.
+        privacy_unit: the unit whose rows are protected together; the file's if None.
 
     Returns:
         The schema.
 
     Raises:
-        SchemaError: there is none, it is not one, or something in it is not settled.
+        SchemaError: there is no such file, it is not a schema, or it is not settled.
     """
     path = path_from("path", path, refusal=SchemaError)
     draft = read_draft(path)
@@ -47,14 +47,14 @@ def read_schema(
 
 
 def read_draft(path: Path) -> Draft:
-    """Read a `schema.toml` that its owner may still have to work on.
+    """Read a `schema.toml`, which may still be a draft.
 
     Raises:
-        SchemaError: there is none, or it is not one.
+        SchemaError: there is no such file, or it is not a schema.
     """
     try:
         content = door.read(path, _LARGEST_FILE, refusal=SchemaError)
-        text = content.decode("utf-8-sig")  # some editors begin with a mark
+        text = content.decode("utf-8-sig")  # some editors begin with a byte order mark
     except UnicodeDecodeError as error:
         raise SchemaError(f"{path}: not TOML: not in UTF-8") from error
     return Draft.from_toml(text, str(path))
@@ -64,17 +64,17 @@ def save_schema(schema: TableSchema | Draft, path: Location, *, overwrite: bool 
     """Write a `schema.toml`, readable by its owner alone (0600): a draft is as sensitive as data.
 
     Guarantee:
-        None: what is not confirmed stays so in the file, and is not released unless its reader
-        accepts that the release says so.
+        None: unconfirmed parts stay marked in the file. They are released only if whoever reads the
+        file accepts it, and then the release says so.
 
     Args:
-        schema: of a table, or a draft of one.
+        schema: a table's schema, or a draft of one.
         path: where to write it.
-        overwrite: whether a schema that is there may be replaced.
+        overwrite: whether an existing schema may be replaced.
 
     Raises:
         OutputError: something is there and may not be replaced, or nothing can be written there.
-        SchemaError: it is no schema.
+        SchemaError: `schema` is not a schema.
     """
     path = path_from("path", path, refusal=OutputError)
     wanted = "a TableSchema, or what draft_schema has drafted"

@@ -1,4 +1,4 @@
-"""Entries of a schema in TOML: as dpntk writes them, and as a person may have written them."""
+"""A schema's entries in TOML, as dpntk writes them and as a person may have written them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from .private_bounds import widest_bounds
 
 
 class Marks(NamedTuple):
-    """What a file says of its entries, and a schema does not hold; see `draft.Draft`."""
+    """A file's marks on its entries, which a schema does not hold; see `draft.Draft`."""
 
     unconfirmed: tuple[str, ...]
     private: tuple[str, ...]
@@ -25,15 +25,15 @@ class Marks(NamedTuple):
 
 
 def take_marks(document: dict[str, Any], where: str) -> Marks:
-    """Take the marks out of a schema's entries, and put what `TableSchema` reads in their place.
+    """Remove the marks from a schema's entries, and leave entries that `TableSchema` reads.
 
     Args:
-        document: of a file, changed in place. Columns whose bounds are private get the widest ones,
-            dates become texts, and whole numbers floats where values are continuous.
+        document: the file's entries, changed in place. Columns with private bounds get the widest
+            ones, dates become texts, and integers become floats if values are continuous.
         where: the file, for the message.
 
     Raises:
-        SchemaError: a mark is none.
+        SchemaError: a mark is invalid.
     """
     unconfirmed, private = [], []
     columns = document.get("columns")
@@ -48,10 +48,10 @@ def take_marks(document: dict[str, Any], where: str) -> Marks:
             private.append(column.get("name", ""))
         for bound in ("lower", "upper"):
             value = column.get(bound)
-            if isinstance(value, date | datetime):  # TOML has dates of its own
+            if isinstance(value, date | datetime):  # TOML has its own dates
                 column[bound] = value.isoformat()
             elif type(value) is int and column.get("kind") == ColumnKind.CONTINUOUS.value:
-                column[bound] = float(value)  # a person writes 0 for 0.0
+                column[bound] = float(value)  # people write 0 for 0.0
     return Marks(
         tuple(unconfirmed),
         tuple(private),
@@ -62,7 +62,7 @@ def take_marks(document: dict[str, Any], where: str) -> Marks:
 
 
 def _confirmed(entries: dict[str, Any], name: str, where: str) -> bool:
-    """Take out of some entries whether the owner stands by them; so it is if nothing is said."""
+    """Remove the owner's confirmation from some entries; they are confirmed if it is absent."""
     confirmed = entries.pop(name, True)
     if not isinstance(confirmed, bool):
         raise SchemaError(f"{where}: {name} is true or false")
@@ -80,7 +80,7 @@ def _require_private(bounds: object, column: dict[str, object], where: str) -> N
         kind = ColumnKind(column.get("kind"))
         transform = Transform(column.get("transform", "none"))
     except ValueError:
-        return  # which the schema will complain of
+        return  # the schema will report it
     if not kind.numeric or kind.timed:
         raise SchemaError(
             f'{at}: columns with bounds = "private" are numeric, and no dates or times'
@@ -98,12 +98,12 @@ def _require_private(bounds: object, column: dict[str, object], where: str) -> N
 
 
 def toml_lines(values: Mapping[str, Any]) -> list[str]:
-    """A line for each entry of a table of TOML."""
+    """One line for each entry of a TOML table."""
     return [f"{name} = {toml_value(value)}" for name, value in values.items()]
 
 
 def toml_value(value: str | float | list[str]) -> str:
-    """A value as TOML writes it: texts and lists of them as in JSON."""
+    """A value in TOML: texts and lists of them as in JSON."""
     if isinstance(value, float):
         return repr(value)
     return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")

@@ -1,10 +1,10 @@
-"""What stands for a category in a column of codes, beside the numbers of those that are listed."""
+"""Special codes for categories, beside the indices of the listed ones."""
 
 from __future__ import annotations
 
 from typing import Final
 
 MISSING: Final = -1
-"""The code of a category that is not there."""
+"""The code of a missing value."""
 UNLISTED: Final = -2
-"""The code of one that the schema does not list, where records are only compared with others."""
+"""The code of a category that the schema does not list, if records are only compared."""

@@ -42,7 +42,7 @@ class Column(BriefRepr):
     """A column of a table: what is publicly known about its values.
 
     Make one with `integer`, `continuous`, `categorical`, `boolean`, `date`, `datetime` or
-    `duration`, rather than by its fields.
+    `duration` rather than from its fields.
 
     Example::
 
@@ -55,21 +55,21 @@ class Column(BriefRepr):
         kind: what its values mean.
         dtype: how the source stores it, one of `DTYPES`; generated tables store it in the same way.
         lower: smallest value of a numeric column, to which smaller ones are clipped; None for
-            categories. A float if values are continuous, otherwise an int: the number of steps for
-            durations, and since the beginning of 1970 for dates and times.
+            categories. It is a float for continuous values, otherwise an int: durations count
+            steps, and dates and times count steps since the beginning of 1970.
         upper: largest value of a numeric column; see `lower`.
         categories: all categories of any other column, as texts, in order; two if boolean.
         other: the category that unlisted values count as; None if they are refused.
-        transform: the scale on which the numbers of a column are looked at.
-        missing: what to do with missing values.
-        origin: where the bounds or categories come from. If it is `FROM_DATA`, everything but the
-            name comes from there.
+        transform: the scale of a numeric column.
+        missing: how missing values are treated.
+        origin: where the bounds or categories come from. If `FROM_DATA`, everything but the name
+            comes from the data.
         kind_origin: where kind, type, transform and treatment of missing values come from, if the
             bounds were found with differential privacy: `DECLARED` or `FROM_DATA`.
-        step: a number of which all integers or continuous values are multiples; if None, 1, or the
+        step: a number of which all integers or continuous values are multiples; if None, 1 or the
             type's own precision.
         decimals: number of decimal places of continuous values, in place of a step.
-        unit: the step to which times and durations are cut off; seconds if None.
+        unit: the step to which times and durations are truncated; seconds if None.
         format: how dates, times and durations are written as texts (`dates.DateFormat`,
             `durations.DurationFormat`); as in ISO 8601 if empty.
     """
@@ -104,15 +104,15 @@ class Column(BriefRepr):
         """A column of whole numbers.
 
         Args:
-            name: in the header.
-            lower: smallest value that there could be, in any such table.
-            upper: largest value that there could be, in any such table.
+            name: its name in the header.
+            lower: smallest possible value in any such table.
+            upper: largest possible value in any such table.
             dtype: how it is stored.
-            transform: "log1p" or "signed-log", for amounts that spread over orders of magnitude.
+            transform: "log1p" or "signed-log", for amounts that span orders of magnitude.
             missing: whether values may be missing.
 
         Raises:
-            SchemaError: a value is impossible, or some contradict each other.
+            SchemaError: a value is impossible, or values contradict each other.
         """
         return cls._numeric(
             ColumnKind.INTEGER, name, lower, upper, missing, dtype=dtype, transform=transform
@@ -133,16 +133,16 @@ class Column(BriefRepr):
         """A column of real numbers.
 
         Args:
-            name: in the header.
-            lower: smallest value that there could be, in any such table.
-            upper: largest value that there could be, in any such table.
+            name: its name in the header.
+            lower: smallest possible value in any such table.
+            upper: largest possible value in any such table.
             dtype: how it is stored.
-            transform: "log1p" or "signed-log", for amounts that spread over orders of magnitude.
+            transform: "log1p" or "signed-log", for amounts that span orders of magnitude.
             decimals: number of decimal places; any if None.
             missing: whether values may be missing.
 
         Raises:
-            SchemaError: a value is impossible, or some contradict each other.
+            SchemaError: a value is impossible, or values contradict each other.
         """
         return cls._numeric(
             ColumnKind.CONTINUOUS, name, lower, upper, missing,
@@ -163,15 +163,15 @@ class Column(BriefRepr):
         """A column of days.
 
         Args:
-            name: in the header.
-            lower: first day that there could be, in any such table; a text as in "2000-01-31".
-            upper: last day that there could be, in any such table.
+            name: its name in the header.
+            lower: first possible day in any such table; a text as in "2000-01-31".
+            upper: last possible day in any such table.
             dtype: how it is stored: "date32", or "string" for texts.
             format: how texts write days, as in "%d.%m.%Y"; "%Y-%m-%d" if empty.
             missing: whether values may be missing.
 
         Raises:
-            SchemaError: a value is impossible, or some contradict each other.
+            SchemaError: a value is impossible, or values contradict each other.
         """
         return cls._numeric(
             ColumnKind.DATE, name, lower, upper, missing, dtype=dtype, format=format
@@ -192,18 +192,18 @@ class Column(BriefRepr):
         """A column of times, without a time zone.
 
         Args:
-            name: in the header.
-            lower: first time that there could be, in any such table; a text as in "2000-01-31" or
+            name: its name in the header.
+            lower: first possible time in any such table; a text as in "2000-01-31" or
                 "2000-01-31T12:00:00".
-            upper: last time that there could be, in any such table.
+            upper: last possible time in any such table.
             dtype: how it is stored: "timestamp[s]", "[ms]", "[us]" or "[ns]", or "string" for
                 texts.
-            unit: "day", "hour" or "minute" if what is finer is to be cut off; seconds if None.
+            unit: "day", "hour" or "minute" to truncate to it; seconds if None.
             format: how texts write times; "%Y-%m-%d %H:%M:%S" if empty.
             missing: whether values may be missing.
 
         Raises:
-            SchemaError: a value is impossible, or some contradict each other.
+            SchemaError: a value is impossible, or values contradict each other.
         """
         return cls._numeric(
             ColumnKind.DATETIME, name, lower, upper, missing, dtype=dtype, unit=unit, format=format
@@ -225,17 +225,17 @@ class Column(BriefRepr):
         """A column of lengths of time.
 
         Args:
-            name: in the header.
-            lower: shortest one that there could be, in any such table; a text as in "PT12H30M".
-            upper: longest one that there could be, in any such table, as in "P60D".
+            name: its name in the header.
+            lower: shortest possible duration in any such table; a text as in "PT12H30M".
+            upper: longest possible duration in any such table, as in "P60D".
             dtype: how it is stored: "duration[s]", "[ms]", "[us]" or "[ns]", or "string" for texts.
-            unit: "day", "hour" or "minute" if what is finer is to be cut off; seconds if None.
-            transform: "log1p" or "signed-log", if they spread over orders of magnitude.
-            format: how texts write them, as in "%H:%M:%S"; as ISO 8601 does if empty.
+            unit: "day", "hour" or "minute" to truncate to it; seconds if None.
+            transform: "log1p" or "signed-log", if they span orders of magnitude.
+            format: how texts write durations, as in "%H:%M:%S"; as in ISO 8601 if empty.
             missing: whether values may be missing.
 
         Raises:
-            SchemaError: a value is impossible, or some contradict each other.
+            SchemaError: a value is impossible, or values contradict each other.
         """
         return cls._numeric(
             ColumnKind.DURATION, name, lower, upper, missing,
@@ -256,15 +256,15 @@ class Column(BriefRepr):
         """A column of categories.
 
         Args:
-            name: in the header.
-            categories: all that there could be, in any such table, as texts.
-            ordered: whether they have an order, the one in which they are listed.
+            name: its name in the header.
+            categories: all possible categories in any such table, as texts.
+            ordered: whether they have an order, that of the list.
             dtype: how it is stored.
-            other: the category that values which are not listed count as; they are refused if None.
+            other: the category that unlisted values count as; they are refused if None.
             missing: whether values may be missing.
 
         Raises:
-            SchemaError: a value is impossible, or some contradict each other.
+            SchemaError: a value is impossible, or values contradict each other.
         """
         kind = ColumnKind.ORDINAL if ordered else ColumnKind.CATEGORICAL
         return cls._of_choices(kind, name, categories, missing, dtype=dtype, other=other)
@@ -281,13 +281,14 @@ class Column(BriefRepr):
         """A column of two categories.
 
         Args:
-            name: in the header.
-            categories: what stands for false, then what stands for true.
-            dtype: how it is stored; if None "bool", or "string" where the categories are others.
+            name: its name in the header.
+            categories: the text for false, then the text for true.
+            dtype: how it is stored; if None, "bool", or "string" for other than the default
+                categories.
             missing: whether values may be missing.
 
         Raises:
-            SchemaError: a value is impossible, or some contradict each other.
+            SchemaError: a value is impossible, or values contradict each other.
         """
         found = _texts(name, categories)
         stored = dtype or ("bool" if found == ("false", "true") else "string")
@@ -315,7 +316,7 @@ class Column(BriefRepr):
     def _of_entries(
         cls, kind: ColumnKind, name: str, missing: Missing, **entries: object
     ) -> Column:
-        """What a schema file says in these entries, of which those that are None are not there."""
+        """The column with these entries of a schema file; entries that are None are left out."""
         said = {entry: value for entry, value in entries.items() if value is not None}
         return cls.from_json({"name": name, "kind": kind.value, "missing": missing.value, **said})
 
@@ -343,7 +344,7 @@ class Column(BriefRepr):
             self._require_categories()
 
     def _wrong(self, what: str, value: str | None = None) -> SchemaError:
-        """What is wrong; bounds and categories are a value, for a draft has them from records."""
+        """An error; bounds and categories go into `value`, because a draft's are from records."""
         return SchemaError(f"column {self.name!r}: {what}", value)
 
     def _require_bounds(self) -> None:
@@ -473,22 +474,22 @@ class Column(BriefRepr):
 
     @property
     def numbers(self) -> tuple[float, ...]:
-        """The numbers that its categories are, as its dtype holds them; none if it holds texts."""
+        """The numbers that its categories stand for, as its dtype holds them; empty for texts."""
         found = (number_of(category, self.dtype) for category in self.categories)
         return tuple(number for number in found if number is not None)
 
     @property
     def granule(self) -> Granule | None:
-        """What all values are multiples of; None if they are not rounded."""
+        """The number of which all values are multiples; None if they are not rounded."""
         return granule_of(self.kind, self.step, self.decimals)
 
     def rounded(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Values, between the bounds, at the nearest multiples of the granule, if there is one."""
+        """Values clipped to the bounds and rounded to multiples of the granule, if there is one."""
         return values if self.granule is None else self.granule.rounded(values)
 
     @property
     def different(self) -> int | None:
-        """How many equally spaced values there are, if it has a granule and no other scale."""
+        """The number of equally spaced values, if it has a granule and no transform."""
         if self.granule is None or self.transform is not Transform.NONE:
             return None
         assert self.lower is not None
@@ -497,7 +498,7 @@ class Column(BriefRepr):
 
     @property
     def seconds(self) -> int:
-        """Seconds in a step of dates, times and durations."""
+        """The seconds in a step of dates, times and durations."""
         if self.kind is ColumnKind.DATE:
             return TimeUnit.DAY.seconds
         return (self.unit or TimeUnit.SECOND).seconds
@@ -515,17 +516,17 @@ class Column(BriefRepr):
 
     @property
     def choices(self) -> int:
-        """Number of categories, that of missing values included; 0 of a numeric column."""
+        """Number of categories, including that of missing values; 0 for a numeric column."""
         if self.kind.numeric:
             return 0
         return len(self.categories) + (self.missing is Missing.CATEGORY)
 
     def to_json(self) -> dict[str, Any]:
-        """A plain mapping that `from_json` reads back; what has its default value is left out."""
+        """A plain mapping that `from_json` reads back; default values are left out."""
         document: dict[str, Any] = {}
         for entry in fields(self):
             value = getattr(self, entry.name)
-            if value == entry.default and entry.name != "origin":  # which is always said
+            if value == entry.default and entry.name != "origin":  # which is always written
                 continue
             if isinstance(value, Enum):
                 value = value.value
@@ -535,7 +536,7 @@ class Column(BriefRepr):
         return document
 
     def bound_text(self, steps: int) -> str:
-        """A bound of dates, times or durations, given in steps, as ISO 8601 writes it."""
+        """A bound of dates, times or durations, given in steps, as ISO 8601 text."""
         seconds = steps * self.seconds
         if not self.kind.temporal:
             return DurationFormat().write(np.array([seconds]))[0]
@@ -552,7 +553,7 @@ class Column(BriefRepr):
 
 
 def _texts(name: str, categories: Iterable[str]) -> tuple[str, ...]:
-    """Categories that somebody has listed, as texts."""
+    """A caller's categories, as texts."""
     found = () if isinstance(categories, str) else tuple(categories)
     if not found or not all(isinstance(text, str) for text in found):
         raise SchemaError(
@@ -563,7 +564,7 @@ def _texts(name: str, categories: Iterable[str]) -> tuple[str, ...]:
 
 
 def _in_json(bound: Any, kind: ColumnKind) -> Any:  # noqa: ANN401 - whatever somebody says
-    """A bound as JSON has it: numbers of NumPy as Python's, dates and durations as texts."""
+    """A bound in JSON's types: NumPy's numbers as Python's, dates and durations as texts."""
     if isinstance(bound, bool):
         return bound
     if isinstance(bound, dt.date):

@@ -1,7 +1,7 @@
-"""Dates and times: their texts, and the whole numbers of steps since 1970 that stand for them.
+"""Dates and times: their texts, and their encoding as integer steps since 1970.
 
 Years are those of the Gregorian calendar, 1 to 9999. There are no time zones and no leap seconds: a
-time is what a clock on the wall shows.
+time is that of a clock on the wall.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _DIRECTIVES: Final = {
     "Y": "[0-9]{4}", "m": "[0-9]{1,2}", "b": "[A-Za-z]{3}", "d": "[0-9]{1,2}",
     "H": "[0-9]{1,2}", "M": "[0-9]{2}", "S": "[0-9]{2}", "f": "[0-9]{1,9}",
 }  # fmt: skip
-"""What texts each stands for; b is an English month, f a fraction of a second."""
+"""The texts that each directive matches; b is an English month, f a fraction of a second."""
 _WRITTEN: Final = {"Y": "%04d", "m": "%02d", "b": "%s", "d": "%02d",
                    "H": "%02d", "M": "%02d", "S": "%02d", "f": "000000"}  # fmt: skip
 _NEEDS: Final = {"S": "M", "f": "S", "M": "H"}
@@ -38,7 +38,7 @@ DAY: Final = 86_400
 
 
 class TimeUnit(Enum):
-    """Steps in which times are told apart."""
+    """The steps to which times are truncated."""
 
     DAY = "day"
     HOUR = "hour"
@@ -47,27 +47,27 @@ class TimeUnit(Enum):
 
     @property
     def seconds(self) -> int:
-        """In a step."""
+        """The seconds in a step."""
         return {TimeUnit.DAY: DAY, TimeUnit.HOUR: 3600, TimeUnit.MINUTE: 60, TimeUnit.SECOND: 1}[
             self
         ]
 
 
 def directives(text: str) -> tuple[tuple[str, str], ...]:
-    """The signs of a format, and the directive that follows them each time; "" at the end."""
+    """The literal parts of a format, each with the directive that follows it; "" at the end."""
     found = re.findall(r"([^%]*)(?:%(.)|$)", text, re.DOTALL)
     return tuple((signs, name) for signs, name in found if signs or name)
 
 
 @dataclass(frozen=True)
 class DateFormat:
-    """How dates are written: `%Y %m %d %H %M %S`, `%b` (Jan), `%f` (fractions), and other signs.
+    """The format of dates: `%Y %m %d %H %M %S`, `%b` (Jan), `%f` (fractions), and literal text.
 
-    A text is read whether or not its numbers begin with zeros, and written with them. What is finer
-    than a second is passed over, and written as 0. A `Z` is a sign like any other.
+    Leading zeros may be absent when reading, and are always written. Fractions of a second are
+    ignored when reading, and written as 0. A `Z` is a literal character like any other.
 
     Attributes:
-        text: such as "%d.%m.%Y".
+        text: the format, such as "%d.%m.%Y".
     """
 
     text: str
@@ -94,11 +94,11 @@ class DateFormat:
 
     @property
     def has_time(self) -> bool:
-        """Whether it says the hour."""
+        """Whether it includes the hour."""
         return any(name == "H" for _, name in self._parts)
 
     def parse(self, texts: pa.Array) -> NDArray[np.float64]:
-        """Seconds since 1970 of some texts (n,), without fractions; NaN where there is no date."""
+        """Seconds since 1970 of texts (n,), without fractions; NaN where a text is not a date."""
         from pyarrow import compute
 
         pattern = "".join(
@@ -177,10 +177,10 @@ def _texts(values: list[str]) -> pa.Array:
 
 
 def seconds_of(text: str) -> int:
-    """Seconds since 1970 of a date or time as ISO 8601 writes it, such as 2000-01-31T12:00.
+    """Seconds since 1970 of a date or time in ISO 8601, such as 2000-01-31T12:00.
 
     Raises:
-        ValueError: it is none, has a time zone, or a fraction of a second.
+        ValueError: it is not one, or has a time zone or a fraction of a second.
     """
     time = datetime.fromisoformat(text)
     if time.tzinfo is not None or time.microsecond:
@@ -189,5 +189,5 @@ def seconds_of(text: str) -> int:
 
 
 def iso_text(seconds: int, *, with_time: bool) -> str:
-    """A date, or date and time, as ISO 8601 writes it."""
+    """A date, or a date and time, in ISO 8601."""
     return str(np.datetime64(seconds, "s").astype(f"M8[{'s' if with_time else 'D'}]"))

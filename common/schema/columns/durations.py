@@ -1,6 +1,6 @@
-"""Durations: their texts, and the seconds that stand for them.
+"""Durations: their texts, and their encoding in seconds.
 
-A day has 24 hours. There are no months and years, which have no fixed length.
+A day has 24 hours. Months and years are not allowed, because they have no fixed length.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 LONGEST: Final = 10**7 * DAY
-"""In seconds: 27,000 years."""
+"""The longest duration, in seconds: 27,000 years."""
 _LONGEST_FORMAT: Final = 40
 _SECONDS: Final = {"W": 7 * DAY, "d": DAY, "H": 3600, "M": 60, "S": 1}
 _LIMITS: Final = {"H": 24, "M": 60, "S": 60}
-"""Limits of every part but the first."""
+"""The limit of every part but the first."""
 _ORDER: Final = "dHMSf"
 _ANY: Final = "[0-9]{1,12}"
 _ISO: Final = (
@@ -36,13 +36,13 @@ _ISO: Final = (
 
 @dataclass(frozen=True)
 class DurationFormat:
-    """How durations are written: as ISO 8601 does, or by `%d %H %M %S %f` and other signs.
+    """The format of durations: ISO 8601, or `%d %H %M %S %f` and literal text.
 
-    What comes first may be any number, so `%H:%M:%S` writes two days as 48:00:00. A minus stands
-    before everything. What is finer than a second is passed over, and written as 0.
+    The first part may be any number, so `%H:%M:%S` writes two days as 48:00:00. A minus sign comes
+    before everything. Fractions of a second are ignored when reading, and written as 0.
 
     Attributes:
-        text: such as "%H:%M:%S"; P2DT3H4M5S is meant if it is empty.
+        text: the format, such as "%H:%M:%S"; if empty, ISO 8601 as in P2DT3H4M5S.
     """
 
     text: str = ""
@@ -69,14 +69,14 @@ class DurationFormat:
 
     @property
     def finest(self) -> int:
-        """How many seconds are in the smallest part that it writes."""
+        """The number of seconds in the smallest part that it writes."""
         if not self.text:
             return 1
         return min(_SECONDS.get(name, 1) for name in self._names)
 
     @cached_property
     def _pattern(self) -> str:
-        """The pattern that all texts match, with a group for the sign and for each part."""
+        """The pattern that all texts match, with groups for the sign and for each part."""
         inner = "".join(
             re.escape(text) + (f"(?P<{name}>{self._digits(name)})" if name else "")
             for text, name in self._parts
@@ -87,7 +87,7 @@ class DurationFormat:
         return _ANY if name in (self._names[0], "f") else "[0-9]{1,2}"
 
     def parse(self, texts: pa.Array) -> NDArray[np.float64]:
-        """Seconds of some texts (n,), without fractions; NaN where there is no duration."""
+        """Seconds of texts (n,), without fractions; NaN where a text is not a duration."""
         import pyarrow
         from pyarrow import compute
 
@@ -115,7 +115,7 @@ class DurationFormat:
         return seconds
 
     def _total(self, numbers: Mapping[str, NDArray[np.int64]], count: int) -> NDArray[np.float64]:
-        """Seconds that parts make together; NaN where a later part is as large as one before."""
+        """The total seconds of the parts; NaN where a part but the first reaches its limit."""
         total, fine = np.zeros(count, dtype=np.int64), np.ones(count, dtype=np.bool_)
         for name, values in numbers.items():
             if name == "f":
@@ -152,10 +152,10 @@ class DurationFormat:
 
 
 def seconds_of_duration(text: str) -> int:
-    """Seconds of a duration as ISO 8601 writes it, such as P2DT12H.
+    """Seconds of a duration in ISO 8601, such as P2DT12H.
 
     Raises:
-        ValueError: it is none, or has a fraction of a second.
+        ValueError: it is not one, or has a fraction of a second.
     """
     found = re.fullmatch(f"(-?)(?:{_ISO})", text)
     parts = {name: int(n) for name, n in (found.groupdict() if found else {}).items() if n}

@@ -1,4 +1,4 @@
-"""Entries of a column in JSON or TOML, as the fields of a `Column`."""
+"""Reading a column's entries in JSON or TOML into the fields of a `Column`."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ Member = TypeVar("Member", bound=Enum)
 
 
 def read_entries(document: Mapping[str, Any], known: Set[str]) -> dict[str, Any]:
-    """Read what `Column.to_json` wrote, or somebody wrote by hand.
+    """Read what `Column.to_json` or a person wrote.
 
     Args:
         document: the entries.
-        known: names of the fields that there are.
+        known: the names of all fields.
 
     Returns:
         The fields by name, of the right types; bounds of times and durations in steps.
@@ -73,7 +73,7 @@ def read_entries(document: Mapping[str, Any], known: Set[str]) -> dict[str, Any]
 
 
 def _count_steps(values: dict[str, Any], where: str) -> None:
-    """Put numbers of steps in place of bounds that are texts."""
+    """Replace bounds that are texts by numbers of steps."""
     long = values["kind"] is ColumnKind.DURATION
     meant = (
         "a duration as in P60D or PT12H30M"
@@ -99,10 +99,10 @@ def _count_steps(values: dict[str, Any], where: str) -> None:
 
 
 def member_of(kind: type[Member], value: object, where: str) -> Member:
-    """The member of an enumeration that has a value.
+    """The member of an enumeration with a given value.
 
     Raises:
-        SchemaError: there is none.
+        SchemaError: there is no such member.
     """
     try:
         return kind(value)

@@ -1,4 +1,4 @@
-"""How finely numbers are told apart: a column's values are multiples of its granule."""
+"""The resolution of numbers: a column's values are multiples of its granule."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from .kinds import ColumnKind
 
 
 class Granule(NamedTuple):
-    """The number n / 10^d, which stays exact where a float64 such as 0.1 would not.
+    """The number n / 10^d, stored exactly, unlike a float64 such as 0.1.
 
     Attributes:
         number: n, at least 1.
@@ -24,20 +24,20 @@ class Granule(NamedTuple):
 
     @property
     def size(self) -> float:
-        """The number itself, as near as a float64 comes."""
+        """The number itself, as the nearest float64."""
         return self.number / 10.0**self.digits
 
     def rounded(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
-        """The nearest multiples of it; half-way, the even ones.
+        """The nearest multiples of it; ties go to the even multiple.
 
-        A product, a quotient and what they are rounded to are the same on every processor.
+        Products, quotients and their rounding are the same on every processor.
         """
         power = 10.0**self.digits
         nearest: NDArray[np.float64] = np.rint(values * power / self.number) * self.number / power
         return nearest
 
     def steps(self, length: float) -> int:
-        """How many times it goes into a length that is a multiple of it."""
+        """How often it fits into a length that is a multiple of it."""
         times: float = length * 10**self.digits / self.number
         return round(times)
 
@@ -46,9 +46,9 @@ def granule_of(kind: ColumnKind, step: float | None, decimals: int | None) -> Gr
     """The granule of a numeric column; None if its values are not rounded.
 
     Args:
-        kind: of the column: all but continuous values are whole numbers.
-        step: as `Column.step`.
-        decimals: as `Column.decimals`.
+        kind: the column's kind: all but continuous values are integers.
+        step: see `Column.step`.
+        decimals: see `Column.decimals`.
     """
     if kind is not ColumnKind.CONTINUOUS:
         return Granule(int(step or 1), 0)

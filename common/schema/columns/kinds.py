@@ -1,4 +1,4 @@
-"""What the values of a column mean, on which scale they are looked at, and what may be missing."""
+"""The meaning and scale of a column's values, and the treatment of missing ones."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ class ColumnKind(Enum):
     DURATION = "duration"
     """Lengths of time between two bounds, both included, in whole steps of a unit."""
     ORDINAL = "ordinal"
-    """One of several categories that have an order: the one in which they are listed."""
+    """One of several ordered categories, listed in their order."""
     CATEGORICAL = "categorical"
     """One of several categories without an order."""
     BOOLEAN = "boolean"
-    """One of two categories: what stands for false, then what stands for true."""
+    """One of two categories: the one for false, then the one for true."""
 
     @property
     def numeric(self) -> bool:
@@ -42,21 +42,21 @@ class ColumnKind(Enum):
 
 
 class Transform(Enum):
-    """On which scale a numeric column is looked at."""
+    """The scale of a numeric column."""
 
     NONE = "none"
     LOG1P = "log1p"
-    """log(1 + x): for amounts from 0 that spread over orders of magnitude."""
+    """log(1 + x): for nonnegative amounts that span orders of magnitude."""
     SIGNED_LOG = "signed-log"
     """sign(x) log(1 + |x|): the same for amounts of either sign."""
 
 
 class Missing(Enum):
-    """What to do with a value that is not there."""
+    """The treatment of missing values."""
 
     REFUSED = "refused"
-    """It is an error."""
+    """A missing value is an error."""
     CATEGORY = "category"
-    """It counts as one more category (of ordinal, categorical and boolean columns)."""
+    """It counts as one more category (for ordinal, categorical and boolean columns)."""
     INDICATOR = "indicator"
-    """A further value of the record says so (of numeric columns)."""
+    """A further value of the record marks it (for numeric columns)."""

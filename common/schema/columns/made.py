@@ -1,7 +1,7 @@
-"""Columns that are made anew by a public pattern: identifiers and texts, of which nothing is read.
+"""Columns made anew from a public pattern: identifiers and texts, whose values are not read.
 
-They are not used and not released. A generated table has them again, so that it has all columns of
-its source; their values follow from the numbers of the rows alone.
+Their source values are neither used nor released. A generated table has such columns so that it has
+all columns of its source; their values follow from the row numbers alone.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ class MadeColumn:
     """A column that is made anew.
 
     Attributes:
-        name: in the header.
+        name: its name in the header.
         pattern: its text in every row, with at most one `{number}`, which counts the rows from 1;
             `{number:06d}` has six digits.
-        dtype: "string", or "int64" of the pattern `{number}`.
-        place: number of the column in the table, from 0.
+        dtype: "string", or "int64" for the pattern `{number}`.
+        place: the column's position in the table, from 0.
     """
 
     name: str
@@ -50,14 +50,14 @@ class MadeColumn:
             raise SchemaError(f'{where}: dtype string, or int64 with the pattern "{{number}}"')
 
     def values(self, count: int) -> list[str] | list[int]:
-        """The values of some rows."""
+        """The values of the first `count` rows."""
         numbers = range(1, count + 1)
         if self.dtype != "string":
             return list(numbers)
         return [self.pattern.format(number=number) for number in numbers]
 
     def to_json(self) -> dict[str, Any]:
-        """A plain mapping that `from_json` reads back, with the place that it stands at."""
+        """A plain mapping that `from_json` reads back, with the column's position."""
         said = {"name": self.name, "kind": MADE, "pattern": self.pattern}
         return said if self.dtype == "string" else {**said, "dtype": self.dtype}
 
@@ -67,7 +67,7 @@ class MadeColumn:
 
         Args:
             document: the mapping.
-            place: where it stands among all columns.
+            place: its position among all columns.
 
         Raises:
             SchemaError: something is missing, unknown, of the wrong type, or out of range.

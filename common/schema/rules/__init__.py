@@ -1,1 +1,1 @@
-"""Conditions on the rows of a table, in a small language of their own."""
+"""Conditions on the rows of a table, and the small language for them."""

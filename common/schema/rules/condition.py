@@ -1,7 +1,7 @@
-"""Conditions on rows: what they say of values, where they may hold, and whether they can.
+"""Conditions on rows: evaluating them, and deciding whether they can hold.
 
-As in SQL, a comparison with a value that is missing neither holds nor fails. A row keeps a rule
-that does not fail, and is among those that were asked for if the condition holds.
+As in SQL, a comparison with a missing value neither holds nor fails. A row keeps a rule unless it
+fails, and matches a requested condition only if it holds.
 """
 
 from __future__ import annotations
@@ -22,16 +22,16 @@ from ..columns.kinds import Missing
 
 _EXACT: Final = 2.0**-40
 _EXACT_FLOAT32: Final = 2.0**-20
-"""Sums of numbers are equal that differ by less, relative to the largest of their terms."""
+"""Sums count as equal if they differ by less, relative to the largest of their terms."""
 
 Values = Mapping[str, NDArray[Any]]
-"""Name of a column to its values: numbers (float64, NaN where missing), or codes (int64)."""
+"""Maps a column's name to its values: numbers (float64, NaN where missing) or codes (int64)."""
 Columns = Mapping[str, Column]
 
 
 @dataclass(frozen=True, repr=False)
 class Truth(RedactedRepr):
-    """The rows for which a condition is true and false, bool (n,); neither if it is unknown."""
+    """The rows for which a condition is true and false, bool (n,); unknown if neither."""
 
     holds: NDArray[np.bool_]
     fails: NDArray[np.bool_]
@@ -43,24 +43,24 @@ class Condition(ABC):
     @property
     @abstractmethod
     def names(self) -> frozenset[str]:
-        """The columns that it is about."""
+        """The columns that it mentions."""
 
     @property
     @abstractmethod
     def negated(self) -> Condition:
-        """What holds where it fails, and fails where it holds."""
+        """The condition that holds where it fails, and fails where it holds."""
 
     @abstractmethod
     def truth(self, values: Values) -> Truth:
-        """The rows for which it is true."""
+        """The rows for which it is true and false."""
 
     @abstractmethod
     def possible(self, columns: Columns, codes: Mapping[str, int]) -> bool:
-        """Whether some values between the bounds may fulfil it, as far as one comparison tells.
+        """Whether some values between the bounds may fulfil it, judging each comparison by itself.
 
         Args:
-            columns: of the table, by name.
-            codes: of columns of which the category is known.
+            columns: the table's columns, by name.
+            codes: the codes of columns whose category is known.
         """
 
 
@@ -78,10 +78,11 @@ class Comparison(Condition):
     """A sum of multiples of numeric columns, compared with 0.
 
     Attributes:
-        terms: names of columns, each once, and what they are multiplied with.
-        constant: what is added.
-        relation: of the sum to 0.
-        exact: the sum counts as 0 if it is so much smaller than its terms; 0 of whole numbers.
+        terms: names of columns, each once, and their factors.
+        constant: the constant term.
+        relation: the relation of the sum to 0.
+        exact: the sum counts as 0 if it is smaller than this, relative to its terms; 0 for
+            integers.
     """
 
     terms: tuple[tuple[str, float], ...]
@@ -108,7 +109,7 @@ class Comparison(Condition):
         )
 
     def sums(self, values: Values) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """The sum in each row, float64 (n,), and how far from 0 it still counts as 0."""
+        """The sum in each row, float64 (n,), and the tolerance within which it counts as 0."""
         parts = [factor * values[name] for name, factor in self.terms]
         parts.append(np.full_like(parts[0], self.constant))
         slack: NDArray[np.float64] = self.exact * np.max(np.abs(parts), axis=0)
@@ -154,9 +155,9 @@ class Among(Condition):
     """A category is one of several, or none of them.
 
     Attributes:
-        name: of the column.
-        codes: of these categories. As few as were written: there are columns of many.
-        inside: whether it is one of them.
+        name: the column's name.
+        codes: the codes of the categories as written, which may be few of many.
+        inside: whether the category must be one of them.
     """
 
     name: str
@@ -174,7 +175,7 @@ class Among(Condition):
         return replace(self, inside=not self.inside)
 
     def allowed(self, column: Column) -> NDArray[np.bool_]:
-        """Which categories of the column fulfil it, bool (categories,)."""
+        """Whether each category of the column fulfils it, bool (categories,)."""
         fine: NDArray[np.bool_] = np.isin(np.arange(len(column.categories)), self.codes)
         return fine if self.inside else ~fine
 
@@ -197,11 +198,11 @@ class Among(Condition):
 
 @dataclass(frozen=True)
 class IsMissing(Condition):
-    """A value is not there, or is.
+    """A value is missing, or is not.
 
     Attributes:
-        name: of the column.
-        wanted: whether it is missing.
+        name: the column's name.
+        wanted: whether it must be missing.
     """
 
     name: str
@@ -229,7 +230,7 @@ class IsMissing(Condition):
 
 @dataclass(frozen=True)
 class _Several(Condition):
-    """Conditions that are taken together."""
+    """Several conditions combined."""
 
     parts: tuple[Condition, ...]
 
@@ -241,7 +242,7 @@ class _Several(Condition):
 
 @dataclass(frozen=True)
 class All(_Several):
-    """Several conditions at once."""
+    """All of several conditions."""
 
     @property
     def negated(self) -> Condition:
@@ -284,7 +285,7 @@ class Either(_Several):
 
 
 def is_missing(values: NDArray[Any]) -> NDArray[np.bool_]:
-    """Which values of a column, numbers or codes, are not there."""
+    """Which values of a column, numbers or codes, are missing."""
     missing: NDArray[np.bool_] = (
         np.isnan(values) if values.dtype == np.float64 else values == MISSING
     )
@@ -292,7 +293,7 @@ def is_missing(values: NDArray[Any]) -> NDArray[np.bool_]:
 
 
 def exactness(columns: list[Column], factors: list[float], constant: float) -> float:
-    """How exact a comparison of sums can be: see `Comparison.exact`."""
+    """The precision of a comparison of sums: see `Comparison.exact`."""
     if any(column.dtype == "float32" for column in columns):
         return _EXACT_FLOAT32
     whole = all(column.granule is not None and column.granule.digits == 0 for column in columns)

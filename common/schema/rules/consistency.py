@@ -1,4 +1,4 @@
-"""Whether several conditions can hold together."""
+"""Checking whether several conditions can hold together."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from .condition import All, Among, Columns, Comparison, Condition, Relation
 _GAP: Final = 1e-6
 _SECONDS: Final = 5.0
 _MOST: Final = 200
-"""How many comparisons are looked at together; nobody writes more."""
+"""The most comparisons that are checked together; nobody writes more."""
 _INFEASIBLE: Final = 2
 
 
 def can_hold_together(conditions: Iterable[Condition], columns: Columns) -> bool:
-    """Whether one row may fulfil all conditions, as far as a linear program tells.
+    """Whether one row may fulfil all conditions, as far as a linear program can tell.
 
-    Alternatives (`or`, `only if`) and what is not equal are passed over, and numbers may lie
-    between their steps: what is found to contradict itself does, and not the other way round.
+    Alternatives (`or`, `only if`) and inequations (`!=`) are ignored, and numbers may lie between
+    their steps. So every contradiction that is found is real, but not every one is found.
 
     Args:
-        conditions: each of which may be fulfilled by itself.
-        columns: of the table, by name.
+        conditions: the conditions, each of which can be fulfilled by itself.
+        columns: the table's columns, by name.
     """
     parts = list(_parts(conditions))
     allowed: dict[str, NDArray[np.bool_]] = {}
@@ -48,7 +48,7 @@ def _parts(conditions: Iterable[Condition]) -> Iterator[Condition]:
 
 
 def _feasible(sums: list[Comparison], columns: Columns) -> bool:
-    """Whether there are numbers between the bounds: shares 0..1 of the way from bound to bound."""
+    """Whether numbers between the bounds fulfil all; they are fractions 0..1 of the way."""
     from scipy.optimize import linprog
 
     names = sorted(frozenset().union(*(part.names for part in sums)))
@@ -63,7 +63,7 @@ def _feasible(sums: list[Comparison], columns: Columns) -> bool:
             rest[row] += factor * lower
     scale = np.abs(factors).max(axis=1)
     strict = np.array([part.relation is Relation.BELOW for part in sums])
-    least = np.array([0.0 if part.exact else 1.0 for part in sums])  # of whole numbers
+    least = np.array([0.0 if part.exact else 1.0 for part in sums])  # for integers
     rest = np.where(strict, np.maximum(least, _GAP * scale), 0.0) + rest
     equal = np.array([part.relation is Relation.EQUAL for part in sums])
     factors, rest = factors / scale[:, None], rest / scale

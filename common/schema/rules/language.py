@@ -1,4 +1,4 @@
-"""The language of conditions: from a text to a `Condition`, checked against the columns.
+"""The language of conditions: parsing a text into a `Condition`, checked against the columns.
 
     rule       = either [ "only if" either ]  |  "if" either "then" either
     either     = both { "or" both }
@@ -11,9 +11,9 @@
     term       = number [ "*" column ]  |  column  |  date
     relation   = "="  |  "=="  |  "!="  |  "<"  |  "<="  |  ">"  |  ">="
 
-Names of columns with other signs than letters, digits and _ stand in `backticks`, such categories
-in "quotes". Where dates are compared, numbers count days. Schemas come from strangers: a text is
-short, nothing in it is run, and brackets are few.
+Names of columns with characters other than letters, digits and _ stand in `backticks`, such
+categories in "quotes". When dates are compared, numbers count days. Schemas may come from
+strangers: texts must be short, nothing in them is executed, and brackets are limited.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ from .condition import (
 LONGEST: Final = 1_000
 _DEEPEST: Final = 20
 _NAMED: Final = 8
-"""How many categories a message names."""
+"""The most categories that a message names."""
 _TOKEN: Final = re.compile(
     r"""\s*(?:
       (?P<quoted>"[^"]*"|'[^']*')
@@ -74,14 +74,14 @@ _END: Final = _Token("end", "its end")
 
 
 def parse_condition(text: str, columns: Mapping[str, Column]) -> Condition:
-    """Understand a condition, or a rule.
+    """Parse a condition or a rule.
 
     Args:
-        text: of it.
-        columns: of the table, by name.
+        text: its text.
+        columns: the table's columns, by name.
 
     Raises:
-        SchemaError: it is none, is about other columns or categories, or no row can fulfil it.
+        SchemaError: it is invalid, mentions unknown columns or categories, or no row can fulfil it.
     """
     if len(text) > LONGEST:
         raise SchemaError(f"a condition has at most {LONGEST} characters")
@@ -98,7 +98,7 @@ def parse_condition(text: str, columns: Mapping[str, Column]) -> Condition:
 
 
 class _NotUnderstood(Exception):
-    """What is wrong with a condition."""
+    """A condition cannot be parsed; the message says why."""
 
 
 def _tokens(text: str) -> list[_Token]:
@@ -115,18 +115,18 @@ def _tokens(text: str) -> list[_Token]:
 
 @dataclass
 class _Sum:
-    """Multiples of columns, and a number."""
+    """A sum of multiples of columns and a number."""
 
     terms: dict[str, float]
     constant: float = 0.0
     seconds: float = 0.0
-    """The format of dates that are written out."""
+    """The total of dates that are written out, in seconds."""
     dates: float = 0.0
-    """How many those are, with their signs."""
+    """The number of those dates, counted with their signs."""
 
 
 class _Parser:
-    """Descends into the language, and turns comparisons around where they are negated."""
+    """A recursive-descent parser, which reverses comparisons under a negation."""
 
     def __init__(self, tokens: list[_Token], columns: Mapping[str, Column]) -> None:
         self._tokens = tokens
@@ -216,7 +216,7 @@ class _Parser:
                 return Among(column.name, range(code + 1), inside=relation == "<=")
 
     def _category(self, column: Column) -> int:
-        sign = "-" if self._take("sign", "-") else ""  # of categories that are numbers
+        sign = "-" if self._take("sign", "-") else ""  # categories may be negative numbers
         token = self._next
         self._place += 1
         text = sign + token.text
