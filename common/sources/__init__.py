@@ -1,7 +1,7 @@
 """Reading real records, one batch at a time.
 
-Only `dpntk.embed` and `dpntk.evaluate` may import this package; an import contract keeps it out
-of reach of the release and of the generator.
+Only `dpntk.embed` and `dpntk.evaluate` may import this package; an import contract keeps it out of
+reach of the release and the generator.
 """
 
 from .base import Batch, Source, require_same_data

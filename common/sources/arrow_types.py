@@ -1,4 +1,4 @@
-"""What messages call the types of Arrow's columns."""
+"""The names of Arrow's column types in messages."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ if TYPE_CHECKING:
 
 
 def type_name(kind: pa.DataType) -> str:
-    """The name of a type, as messages may say it.
+    """The name of a type for messages.
 
     Guarantee:
-        It names no field of a nested type: these are keys of dictionaries where a program made the
-        column of such, and so values of its records.
+        The name contains no field of a nested type: if a program made the column from dictionaries,
+        fields are their keys, and so values of records.
 
     Returns:
         Such as "int64", "timestamp[us]", or "struct".

@@ -1,4 +1,4 @@
-"""What every source of records offers, and the checks that they share."""
+"""The interface of all sources of records, and the checks that they share."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class Batch(RedactedRepr):
 
 @runtime_checkable
 class Source(Protocol):
-    """A data set that is read from front to back in a fixed order."""
+    """A data set that is read from beginning to end in a fixed order."""
 
     @property
     def schema(self) -> Schema:
@@ -49,14 +49,14 @@ class Source(Protocol):
         ...
 
     def __len__(self) -> int:
-        """Number of records, known without reading them."""
+        """The number of records, known without reading them."""
         ...
 
     def batches(self, size: int, start: int = 0, stop: int | None = None) -> Iterator[Batch]:
         """Yield records start..stop-1 in order, `size` at a time (fewer in the last batch).
 
-        No more is read than these records need. Threads read ahead of the caller; they end with
-        the iterator, also if it is closed early.
+        Only what these records need is read. Threads read ahead of the caller; they end with the
+        iterator, even if it is closed early.
 
         Args:
             size: records in a batch.
@@ -70,43 +70,42 @@ class Source(Protocol):
         ...
 
     def fingerprint(self) -> str:
-        """SHA-256, in hexadecimal, of what tells these data from others without reading them.
+        """SHA-256, in hexadecimal, of what identifies these data without reading them.
 
-        Names (below the data's folder), sizes and times of change of the files, and how many
-        records there are: data that changed meanwhile have another fingerprint. Of data in memory,
-        which have no such things, the records are read (`records_fingerprint`).
+        It covers the files' names (below the data's folder), sizes and modification times, and the
+        number of records: data that have changed have another fingerprint. For data in memory,
+        which have no files, the records are read (`records_fingerprint`).
 
         Raises:
-            DataError: a file is not there any more.
+            DataError: a file is gone.
         """
         ...
 
 
 def files_fingerprint(files: Iterable[AnyPath], *what: object) -> str:
-    """SHA-256 of files' names, sizes and times of change in ns.
+    """SHA-256 of files' names, sizes and modification times in ns.
 
-    Of objects the version takes the place of the time: an ETag, as a rule, as it was when they
-    were listed.
+    For objects in storage, their version when they were listed, usually an ETag, replaces the time.
 
     Args:
-        files: of one folder, whose own name does not count, in a fixed order.
-        what: anything else that tells the data from others, such as the number of records.
+        files: the files of one folder, whose own name does not count, in a fixed order.
+        what: anything else that identifies the data, such as the number of records.
 
     Raises:
-        DataError: a file is not there any more.
+        DataError: a file is gone.
     """
     return named_fingerprint(((file.name, file) for file in files), *what)
 
 
 def named_fingerprint(files: Iterable[tuple[str, AnyPath | str]], *what: object) -> str:
-    """The same of files at whatever depth.
+    """The same for files at any depth.
 
     Args:
-        files: the name of each below the folder of all, and where it is.
+        files: the name of each file below the common folder, and its path.
         what: see `files_fingerprint`.
 
     Raises:
-        DataError: a file is not there any more.
+        DataError: a file is gone.
     """
     collected = hashlib.sha256(repr(what).encode())
     for name, file in files:
@@ -123,18 +122,18 @@ def _state(file: AnyPath | str) -> str:
 
 
 def require_same_data(source: Source, fingerprint: str) -> None:
-    """Check that data were not changed while they were read; call it at the end of a pass.
+    """Check that data did not change while they were read; call this at the end of a pass.
 
     Guarantee:
-        What was read is not of a mixture, in which a person may count more often than once, unless
-        clocks were reset.
+        Unless clocks were reset, what was read is not a mixture of two versions, in which a person
+        may count more than once.
 
     Args:
         source: the data.
-        fingerprint: theirs, before the first record was read.
+        fingerprint: their fingerprint before the first record was read.
 
     Raises:
-        DataError: it is another one now.
+        DataError: the fingerprint has changed.
     """
     if source.fingerprint() != fingerprint:
         raise DataError(
@@ -144,11 +143,11 @@ def require_same_data(source: Source, fingerprint: str) -> None:
 
 
 def records_fingerprint(batches: Iterable[Batch], *what: object) -> str:
-    """SHA-256 of records in memory, which have neither a file nor a time of change.
+    """SHA-256 of records in memory, which have neither a file nor a modification time.
 
     Args:
-        batches: all records, in their order.
-        what: anything else that tells the data from others, such as the schema.
+        batches: all records, in order.
+        what: anything else that identifies the data, such as the schema.
     """
     collected = hashlib.sha256(repr(what).encode())
     for batch in batches:
@@ -159,7 +158,7 @@ def records_fingerprint(batches: Iterable[Batch], *what: object) -> str:
 
 @contextlib.contextmanager
 def reading(where: AnyPath | str) -> Iterator[None]:
-    """Turn the operating system's refusals into one clear line.
+    """Turn the operating system's errors into one clear line.
 
     Raises:
         DataError: in place of any OSError.
@@ -173,12 +172,13 @@ def reading(where: AnyPath | str) -> Iterator[None]:
 def decoded(
     decode: Callable[[Piece], Batch], pieces: Iterable[Piece], *, piece_size: int, size: int
 ) -> Iterator[Batch]:
-    """Decode pieces in threads, a batch ahead of the caller, and join them in their order.
+    """Decode pieces in threads, a batch ahead of the caller, and join them in order.
 
     Args:
-        decode: makes records of one piece.
+        decode: makes the records of one piece.
         pieces: descriptions of at most `piece_size` records each.
-        piece_size: small, since what has been begun is finished even if the caller stops early.
+        piece_size: should be small, because pieces in progress are finished even if the caller
+            stops early.
         size: records in a batch.
     """
     workers = decoding_workers()
@@ -188,10 +188,10 @@ def decoded(
 
 
 def read_in_batches(pieces: Generator[Batch, None, None], size: int) -> Iterator[Batch]:
-    """Read pieces in a thread, ahead of the caller, and join them to batches.
+    """Read pieces in a thread, ahead of the caller, and join them into batches.
 
     Args:
-        pieces: in their order; closed at the end.
+        pieces: the pieces, in order; closed at the end.
         size: records in a batch.
     """
     with contextlib.closing(read_ahead(pieces)) as ahead:
@@ -199,7 +199,7 @@ def read_in_batches(pieces: Generator[Batch, None, None], size: int) -> Iterator
 
 
 def regrouped(pieces: Iterable[Batch], size: int) -> Iterator[Batch]:
-    """Join pieces, and cut them, so that each batch but the last holds `size` records."""
+    """Join and split pieces so that each batch but the last holds `size` records."""
     waiting: list[Batch] = []
     held = 0
     for piece in pieces:
@@ -224,7 +224,7 @@ def _joined(pieces: list[Batch]) -> Batch:
 
 
 def records_at_a_time(size: int, record_bytes: int) -> int:
-    """How many records of a batch of `size` to read at a time: one at least, 16 MiB at most."""
+    """How many records of a batch of `size` to read at a time: at least one, at most 16 MiB."""
     return max(1, min(size, _PIECE_BYTES // record_bytes))
 
 
@@ -233,7 +233,7 @@ def require_labels(labels: NDArray[np.int64], classes: int, first: int, where: s
 
     Args:
         labels: int64 (b,).
-        classes: how many classes there are.
+        classes: the number of classes.
         first: number of the record that `labels[0]` belongs to, from 0.
         where: the file, for the message.
 
@@ -257,10 +257,10 @@ def require_labels(labels: NDArray[np.int64], classes: int, first: int, where: s
 
 
 def require_regular(path: AnyPath) -> None:
-    """Refuse a pipe, which can be read once, and a device, which may never end.
+    """Refuse a pipe, which can be read only once, and a device, which may never end.
 
     Raises:
-        DataError: it is something else than a file.
+        DataError: it is not a regular file.
     """
     if not path.is_file():
         raise DataError(f"{path}: not a regular file: save the data in one")

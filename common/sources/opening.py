@@ -1,4 +1,4 @@
-"""Find out what kind of data lies at a path, and open it."""
+"""Opening a data set of any kind, which is recognised by its contents."""
 
 from __future__ import annotations
 
@@ -47,24 +47,24 @@ Held = Frame | tuple[ArrayLike, ArrayLike | None]
 def open_source(data: Path | str | Held, options: SourceOptions = _NOTHING_SAID) -> Source:
     """Open a data set.
 
-    In memory it is a table (a data frame of pandas or Polars, a table of Arrow) or a pair of
-    arrays, images and labels (None if there are none). A file is an .npz archive, an .npy array, a
-    Parquet file or a tar shard. A folder holds IDX files, .npy files, `train.npz` and `test.npz`,
-    CIFAR's binary files, Parquet files, tar shards, images (labels in a CSV file:
-    `options.labels`), or one folder of images for each class; or folders such as `train` and `test`
-    with one of these. With a schema it is a table in CSV or Parquet files.
+    In memory it is a table (a pandas or Polars data frame or an Arrow table) or a pair of arrays,
+    images and labels (None if there are none). A file is an .npz archive, an .npy array, a Parquet
+    file or a tar shard. A folder holds IDX files, .npy files, `train.npz` and `test.npz`, CIFAR's
+    binary files, Parquet files, tar shards, images (labels in a CSV file: `options.labels`), or one
+    folder of images for each class; or folders such as `train` and `test` with one of these. With a
+    schema it is a table in CSV or Parquet files.
 
     Args:
         data: the folder or file; its address, such as s3://bucket/folder, if it is in object
-            storage (`paths.located`); or what holds the data in memory.
-        options: how to read it, and what is known of it.
+            storage (`paths.located`); or data in memory.
+        options: how to read the data, and what is known of them.
 
     Returns:
         The open data set, for `dpntk.embed.embed` or `dpntk.release.distill.distill`.
 
     Raises:
         DataError: nothing is there, or nothing that dpntk reads.
-        SchemaError: what is there has not the form of a data set, or the options contradict each
+        SchemaError: the data do not have the form of a data set, or the options contradict each
             other.
     """
     if not isinstance(data, (str, Path)):
@@ -132,10 +132,10 @@ def _open_held(data: Held, options: SourceOptions) -> Source:
 
 
 def _require_no_label_file(what: str, options: SourceOptions) -> None:
-    """Refuse labels in a file for data that hold their own.
+    """Refuse a file of labels for data that hold their own labels.
 
     Raises:
-        SchemaError: there are some.
+        SchemaError: a file of labels is given.
     """
     if options.labels is not None:
         raise SchemaError(
@@ -174,10 +174,10 @@ def _open_folder(folder: AnyPath, options: SourceOptions) -> Source:
 
 
 def place_of(data: Path | str, options: SourceOptions) -> AnyPath:
-    """The file or folder whose records `open_source` reads: of a folder of parts, the part.
+    """The file or folder whose records `open_source` reads; for a folder with parts, the part.
 
     Raises:
-        DataError: the part that is wanted is not there.
+        DataError: the wanted part does not exist.
     """
     path = located(data)
     with reading(path):
@@ -187,7 +187,7 @@ def place_of(data: Path | str, options: SourceOptions) -> AnyPath:
 
 
 def _part_of(folder: AnyPath, options: SourceOptions) -> AnyPath:
-    """The folder itself if it holds records, or that of the part in it."""
+    """The folder itself if it holds records, or its subfolder for the part."""
     if _kinds_in(folder):
         return folder
     return part_to_read(folder, options, lambda part: bool(_kinds_in(part)))

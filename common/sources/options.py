@@ -1,4 +1,4 @@
-"""What is said of a data set beforehand: how to read it, and what is publicly known of it."""
+"""Options of a data set: how to read it, and what is publicly known of it."""
 
 from __future__ import annotations
 
@@ -27,34 +27,34 @@ class SourceOptions:
         SourceOptions(class_names=("benign", "malignant"), image_size=32)
 
     Attributes:
-        schema: for a table: what is known about its columns, and whose rows are protected together,
-            or the path of a `schema.toml` that says so. Every table needs one; images need none.
+        schema: for a table: its schema, which describes the columns and any privacy unit, or the
+            path of a `schema.toml`. Every table needs one; images need none.
         split: "train" or "test", if the data set has both.
         image_size: resize every image to this many pixels a side.
-        classes: declared number of classes of images; if the format names classes, how many to
+        classes: declared number of classes of images; if the format names classes, the number to
             expect.
-        class_names: declared names of all classes of images, also of classes without a record. If
-            labels are texts, or all names are numbers, labels are such names; otherwise they are
-            numbers that count the names, from 0. Without `classes` or `class_names`, classes are
-            looked up in the data, and every release says so.
+        class_names: declared names of all classes of images, including those without a record. If
+            labels are texts, or all names are numbers, labels are such names; otherwise labels are
+            indices into the names, from 0. Without `classes` or `class_names`, classes are looked
+            up in the data, and every release says so.
         channels: 1 to read every image in shades of grey, 3 to read every image in colour. If None,
-            all images have to be like the first one.
+            all images must be like the first one.
         fit: how images become squares of `image_size`: "stretch", "crop" or "pad".
         value_range: which stored values of images are black and white, such as (0, 4095); values
-            beyond are cut to these. If None, 0 and 255, or 0 and 1 for floats.
-        invert: whether to embed the negatives of images, for what is dark on a bright ground.
-            Generated images are turned back.
+            beyond are clipped to these. If None, 0 and 255, or 0 and 1 for floats.
+        invert: whether to embed the negatives of images, for dark objects on a bright background.
+            Generated images are inverted back.
         labels: for images side by side in a folder: the CSV file that holds their labels, or its
             address in object storage.
-        label_columns: names of the columns of files and of labels in it; found if None.
-        only_compared: whether records are compared with others and not embedded. Images of bytes 0
-            and 1 alone, which are refused otherwise if no range is declared, are black then and
-            next to black.
+        label_columns: names of its columns of files and labels; found automatically if None.
+        only_compared: whether records are only compared with others, not embedded. Then images with
+            bytes 0 and 1 alone are read as black and nearly black; otherwise they are refused if no
+            range is declared.
 
     Lists become tuples, and NumPy's whole numbers become plain ones.
 
     Raises:
-        SchemaError: one of them has the wrong type, or they contradict each other.
+        SchemaError: an option has the wrong type, or options contradict each other.
     """
 
     schema: TableSchema | Path | str | None = None
@@ -104,14 +104,14 @@ class SourceOptions:
                 raise SchemaError(
                     f"{argument('label_columns')} means nothing without {argument('labels')}"
                 )
-        _ = self.preparation  # refuses a range that is none
+        _ = self.preparation  # refuses an invalid range
 
     @property
     def preparation(self) -> Preparation:
-        """What is done to every image, as far as these options say.
+        """The processing of every image that these options ask for.
 
         Raises:
-            SchemaError: the range of values is none.
+            SchemaError: the range of values is invalid.
         """
         value_range = None
         if self.value_range is not None:
@@ -124,7 +124,7 @@ class SourceOptions:
         """The schema; None if the data are images.
 
         Raises:
-            SchemaError: it cannot be read or used, or something is said that is for images.
+            SchemaError: it cannot be read or used, or an option for images is given.
         """
         if self.schema is None:
             names, classes = self.class_names, self.classes
@@ -152,7 +152,7 @@ class SourceOptions:
 
 
 def _plain(value: object) -> object:
-    """What programs have at hand, such as `labels.max() + 1` or a list of names, as it is kept."""
+    """Values such as `labels.max() + 1` or a list of names, as plain types."""
     if isinstance(value, list):
         return tuple(value)
     return int(value) if isinstance(value, np.integer) else value

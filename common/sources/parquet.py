@@ -1,4 +1,4 @@
-"""Reading Parquet files page by page, whatever is in them."""
+"""Reading Parquet files page by page, whatever they contain."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ _BUFFER_BYTES: Final = 1 << 20
 
 @contextlib.contextmanager
 def opened(path: AnyPath) -> Iterator[pq.ParquetFile]:
-    """Open a file so that it is read page by page; the caller's threads are enough.
+    """Open a file to be read page by page, without further threads.
 
-    An object is read in the same pieces, each of them a request.
+    An object in storage is read in the same pieces, one request for each.
     """
     from pyarrow import parquet
 
@@ -57,7 +57,7 @@ def read_rows(
         groups = list(overlaps(counts, begin, end))
         if not groups:
             return
-        number = begin - groups[0][1]  # where the first row group begins
+        number = begin - groups[0][1]  # counted from the first row group's beginning
         for batch in file.iter_batches(
             rows, row_groups=[index for index, _, _ in groups], columns=names, use_threads=False
         ):
@@ -72,13 +72,13 @@ def read_rows(
 
 @contextlib.contextmanager
 def reading_parquet(path: AnyPath) -> Iterator[None]:
-    """Turn the Parquet reader's refusals into one clear line."""
+    """Turn the Parquet reader's errors into one clear line."""
     import pyarrow
 
     try:
         yield
     except (OSError, ValueError, pyarrow.ArrowException) as error:
-        # An error of the system says what it is; the reader's own come as OSError as well, and
-        # names that are no UTF-8 as ValueError.
+        # System errors describe themselves; the reader's own errors are OSErrors, too, and names
+        # that are not UTF-8 give a ValueError.
         reason = " ".join((getattr(error, "strerror", None) or str(error)).split())
         raise DataError(f"{path}: not a whole Parquet file: {reason}") from error

@@ -15,18 +15,18 @@ from .paths import AnyPath
 def part_to_read(
     folder: AnyPath, options: SourceOptions, holds_files: Callable[[AnyPath], bool]
 ) -> AnyPath:
-    """The folder of the part that is asked for; the folder itself if it has none for parts.
+    """The folder of the wanted part; the folder itself if it has no parts.
 
-    Folders are parts if all of them have names of such, in capitals or not. `train` may be a class
-    as well: beside others it is one that holds images, and who has declared all names knows.
+    Folders are parts if all of them have such names, in upper or lower case. `train` may also be a
+    class: beside other folders it is one if it holds images, and declared names decide.
 
     Args:
-        folder: without files of a data set.
+        folder: a folder that holds no files of a data set itself.
         options: the split, and the names of all classes if they are declared.
-        holds_files: whether a folder holds files of a data set other than single images.
+        holds_files: tells whether a folder holds files of a data set other than single images.
 
     Raises:
-        DataError: the part is not there, or what looks like one lies beside other folders.
+        DataError: the part does not exist, or a folder that looks like a part lies beside others.
     """
     found = folders_in(folder)
     parts = [name for name in found if names_a_part(name)]
@@ -46,13 +46,13 @@ def part_to_read(
 
 
 def tell_of_others(folder: AnyPath, part: AnyPath) -> None:
-    """Say which parts of a folder are passed over, beside the one that is read."""
+    """Report which parts of a folder are ignored, beside the one that is read."""
     if others := [name for name in folders_in(folder) if name != part.name]:
         notice(f"read {part}, and passed over {' and '.join(others)} beside it")
 
 
 def folders_in(folder: AnyPath) -> list[str]:
-    """Names of the folders in a folder, sorted, but for hidden ones."""
+    """The sorted names of a folder's subfolders, without hidden ones."""
     entries = folder.iterdir()
     return sorted(entry.name for entry in entries if entry.is_dir() and entry.name[0] != ".")
 

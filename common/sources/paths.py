@@ -1,4 +1,4 @@
-"""Where records lie: files and folders of this machine, or in object storage."""
+"""Paths of records: files and folders on this machine or in object storage."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ AnyPath = Path | RemotePath
 
 
 def located(data: Path | str) -> AnyPath:
-    """What a path or an address names.
+    """The file or folder at a path or address.
 
     Raises:
-        DataError: it is an address, and nobody answers there; or it was one.
+        DataError: it is an address that does not answer, or an address mistaken for a path.
     """
     if isinstance(data, str) and is_address(data):
         return RemotePath.at(data)
@@ -38,11 +38,11 @@ def opened(path: AnyPath, ahead: int | None = None) -> Iterator[BinaryIO]:
 
     Args:
         path: the file.
-        ahead: how many bytes will be read from the first place on, if that is known: of an object,
-            no more are fetched.
+        ahead: the number of bytes that will be read from the first position on, if known: no more
+            of an object is fetched.
 
     Raises:
-        DataError: there is none, or it cannot be read, or is replaced while it is.
+        DataError: it does not exist, cannot be read, or is replaced while being read.
     """
     if isinstance(path, RemotePath):
         with path.opened(ahead) as file:
@@ -66,15 +66,15 @@ def read(path: AnyPath, most: int) -> bytes:
 
 
 def size_of(path: AnyPath) -> int:
-    """How many bytes a file has."""
+    """The size of a file in bytes."""
     return path.size if isinstance(path, RemotePath) else path.stat().st_size
 
 
 def require_unchanged(path: AnyPath) -> None:
-    """Refuse an object that was replaced while it was read; `opened` does so at its end.
+    """Refuse an object that was replaced while it was read; `opened` checks this at its end.
 
     Raises:
-        DataError: it was.
+        DataError: it was replaced.
     """
     if isinstance(path, RemotePath):
         path.require_unchanged()

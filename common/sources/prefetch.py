@@ -1,8 +1,8 @@
 """Reading and decoding in threads while the caller computes.
 
-There is no queue on which anybody could wait for ever: work is handed out only when a result is
-fetched, so what lies ready is bounded, and a caller who stops early leaves nothing behind but the
-pieces that are being worked on, which are waited for.
+No queue can block for ever: work is handed out only when a result is fetched. So the number of
+finished results is bounded, and a caller who stops early leaves only the pieces in progress, which
+are waited for.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ _END: Final = object()
 
 
 def decoding_workers() -> int:
-    """How many threads decode: one for each core that is there for this process, at most 8.
+    """The number of decoding threads: one for each core available to this process, at most 8.
 
     Raises:
-        RunError: the environment describes no set of processes.
+        RunError: the environment describes an impossible set of processes.
     """
     return min(_MOST_WORKERS, Ranks.from_environment().share_of_cores)
 
@@ -40,13 +40,13 @@ def in_order(
     """Apply a function to items in threads, and yield the results in the order of the items.
 
     Args:
-        function: has to release the GIL for long if several threads are to be of use.
+        function: must release the GIL most of the time for several threads to be useful.
         items: taken in the caller's thread, `ahead` of the results that have been yielded.
         workers: number of threads.
-        ahead: how many results may lie ready or be worked on while the caller does something else.
+        ahead: how many results may be finished or in progress while the caller does something else.
 
     Raises:
-        Exception: whatever `function` or `items` raised, after all results that come before it.
+        Exception: whatever `function` or `items` raised, after all earlier results.
     """
     waiting: deque[Future[Result]] = deque()
     iterator = iter(items)
@@ -61,7 +61,7 @@ def in_order(
             except Exception as error:
                 failure = error
                 break
-            # A thread begins without context, which says how errors name arguments.
+            # Threads start without the context, which says how errors name arguments.
             waiting.append(pool.submit(copy_context().run, function, item))
             if len(waiting) > ahead:
                 yield waiting.popleft().result()
@@ -76,10 +76,10 @@ def in_order(
 def read_ahead(
     stream: Generator[Result, None, None], ahead: int = 2
 ) -> Generator[Result, None, None]:
-    """Run a generator in a thread of its own, `ahead` items before the caller; close it at the end.
+    """Run a generator in its own thread, `ahead` items before the caller; close it at the end.
 
     Raises:
-        Exception: whatever the generator raised, after the items that it yielded before.
+        Exception: whatever the generator raised, after all earlier items.
     """
 
     def take(_: None) -> object:
@@ -93,6 +93,6 @@ def read_ahead(
                     return
                 yield item  # type: ignore[misc]
     finally:
-        # It still runs in its thread if somebody interrupted the wait for that.
+        # It still runs in its thread if the wait for it was interrupted.
         if inspect.getgeneratorstate(stream) != inspect.GEN_RUNNING:
             stream.close()

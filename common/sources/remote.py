@@ -1,7 +1,7 @@
-"""Files and folders in object storage, with as much of a local path as sources use.
+"""Files and folders in object storage, with the part of a path's interface that sources use.
 
-fsspec knows the storage; what it is asked for are lists of objects, and ranges of their bytes. No
-object is kept, neither on the disk nor, beyond what is read ahead, in memory.
+fsspec talks to the storage; it is asked only for lists of objects and for ranges of their bytes. No
+object is kept on the disk, nor in memory beyond what is read ahead.
 """
 
 from __future__ import annotations
@@ -23,25 +23,26 @@ _AHEAD: Final = 1 << 22
 _S3: Final = "pip install s3fs, or dpntk with its extra s3"
 _GCS: Final = "pip install gcsfs, or dpntk with its extra gcs"
 _ADVICE: Final = {"s3": _S3, "s3a": _S3, "gs": _GCS, "gcs": _GCS}
-"""What brings what reads a protocol."""
+"""The installation advice for each protocol."""
 _VERSIONS: Final = (
     "ETag", "etag", "generation", "Content-MD5", "mtime", "LastModified", "last_modified",
     "Last-Modified", "modify", "created",
 )  # fmt: skip
-"""What storages call that which changes when an object is replaced; the first that is there."""
+"""Storages' names for the property that changes when an object is replaced; the first present
+counts."""
 _LOGGERS: Final = ("fsspec", "gcsfs", "s3fs")
 _UNHEARD: Final = logging.NullHandler()
-"""What libraries log of failures is for whoever sets up logging, and not for the terminal."""
+"""Keeps libraries' logs of failures off the terminal; an application can still set up logging."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Found:
-    """What the storage says of an object, or of a folder.
+    """The storage's information on an object or a folder.
 
     Attributes:
         kind: "file" or "directory", or something else.
-        size: in bytes.
-        version: changes when the object is replaced; of folders empty.
+        size: the size in bytes.
+        version: changes when the object is replaced; empty for folders.
     """
 
     kind: str
@@ -54,7 +55,7 @@ class _Found:
         if kind != "file":
             return cls(kind, 0, "")
         version = next((info[name] for name in _VERSIONS if info.get(name)), "")
-        if isinstance(version, datetime):  # which lists may have in seconds
+        if isinstance(version, datetime):  # lists may give times in seconds only
             version = version.timestamp()
         if size is None or not version:
             raise DataError(
@@ -65,25 +66,25 @@ class _Found:
 
 
 class RemotePath:
-    """An object, or a folder of them. What is in it is SENSITIVE.
+    """An object, or a folder of objects. Its contents are SENSITIVE.
 
-    What the storage says of it is asked once. Whoever has read an object is told if it has been
-    replaced since, so that no mixture of two data sets goes unnoticed.
+    The storage is asked about it once. After an object was read, an error is raised if it has been
+    replaced, so that no mixture of two data sets goes unnoticed.
 
-    Errors name the address, and what kind of error a library met; what libraries say may hold more
-    than is meant for logs, so none is quoted.
+    Errors name the address and the type of a library's error. Libraries' messages may hold more
+    than is meant for logs, so they are never quoted.
     """
 
     def __init__(
         self, filesystem: Any, path: str, address: str, found: _Found | None  # noqa: ANN401
     ) -> None:  # fmt: skip
-        """Name it; `RemotePath.at` asks the storage.
+        """Store the arguments; `RemotePath.at` asks the storage.
 
         Args:
-            filesystem: fsspec's.
-            path: of the object, as `filesystem` has it.
-            address: for messages.
-            found: what the storage says; None if there is nothing.
+            filesystem: fsspec's file system.
+            path: the object's path in `filesystem`.
+            address: the address, for messages.
+            found: the storage's information; None if nothing exists there.
         """
         self._filesystem = filesystem
         self._path = path
@@ -92,12 +93,12 @@ class RemotePath:
 
     @classmethod
     def at(cls, address: str) -> RemotePath:
-        """What lies at an address.
+        """The object or folder at an address.
 
-        Credentials, regions and the like come from where the storage's own tools look for them.
+        Credentials, regions and the like come from where the storage's own tools find them.
 
         Raises:
-            DataError: the address is none, what reads it is not installed, or the storage cannot be
+            DataError: the address is invalid, its reader is not installed, or the storage cannot be
                 reached or does not answer.
         """
         require_plain(address, refusal=DataError)
@@ -118,17 +119,17 @@ class RemotePath:
 
     @property
     def suffix(self) -> str:
-        """What the name ends with, from its last dot on."""
+        """The end of the name, from its last dot on."""
         return PurePosixPath(self.name).suffix
 
     @property
     def parent(self) -> str:
-        """The address of what it lies in."""
+        """The address of the folder that holds it."""
         return self._address.rpartition("/")[0]
 
     @property
     def size(self) -> int:
-        """In bytes."""
+        """The size in bytes."""
         return 0 if self._found is None else self._found.size
 
     @property
@@ -143,16 +144,16 @@ class RemotePath:
         return f"RemotePath({self._address!r})"
 
     def __truediv__(self, name: str) -> RemotePath:
-        """What is called so in this folder."""
+        """The entry with this name in the folder."""
         return self._child(name, self._held.get(name))
 
     def iterdir(self) -> Iterator[RemotePath]:
-        """What lies in this folder."""
+        """The entries of this folder."""
         for name, found in self._held.items():
             yield self._child(name, found)
 
     def exists(self) -> bool:
-        """Whether there is anything."""
+        """Whether anything exists there."""
         return self._found is not None
 
     def is_file(self) -> bool:
@@ -164,22 +165,22 @@ class RemotePath:
         return self._found is not None and self._found.kind == "directory"
 
     def is_symlink(self) -> bool:
-        """Whether it leads elsewhere: none does that is listed as one."""
+        """Whether it is a link: objects in storage never are."""
         return False
 
     @contextlib.contextmanager
     def opened(self, ahead: int | None = None) -> Iterator[BinaryIO]:
         """Open an object for reading, range by range.
 
-        Whether it has been replaced is looked at when the block ends, but not if a generator is
-        closed within: who stops early calls `require_unchanged`.
+        The end of the block checks whether the object has been replaced, but not if a generator is
+        closed within: a caller who stops early calls `require_unchanged`.
 
         Args:
-            ahead: how many bytes to read at a time, if less is asked for; 0 if exactly that. 4 MiB
-                if None.
+            ahead: the least number of bytes to read at a time; 0 to read exactly what is asked for.
+                4 MiB if None.
 
         Raises:
-            DataError: there is none, it cannot be read, or it has been replaced.
+            DataError: it does not exist, cannot be read, or has been replaced.
         """
         if not self.is_file():
             raise DataError(f"{self}: there is no such file")
@@ -189,7 +190,7 @@ class RemotePath:
             try:
                 yield cast(BinaryIO, file)
             except Exception:
-                self.require_unchanged()  # or that explains it
+                self.require_unchanged()  # a replacement explains the error better
                 raise
             self.require_unchanged()
 
@@ -207,7 +208,7 @@ class RemotePath:
             return file.read(self.size)
 
     def range(self, start: int, stop: int) -> bytes:
-        """Bytes start..stop-1, or as many of them as there are.
+        """Bytes start..stop-1, or those of them that exist.
 
         Raises:
             DataError: they cannot be read.
@@ -219,10 +220,10 @@ class RemotePath:
         return content
 
     def require_unchanged(self) -> None:
-        """Ask again what the storage says of the object.
+        """Ask the storage again about the object.
 
         Raises:
-            DataError: something else than at first.
+            DataError: the answer has changed.
         """
         if self._look() != self._found:
             raise DataError(
@@ -231,7 +232,7 @@ class RemotePath:
 
     @cached_property
     def _held(self) -> dict[str, _Found]:
-        """What lies in this folder, by name: some hundred bytes for each object."""
+        """The entries of this folder, by name: some hundred bytes for each."""
         if not self.is_dir():
             return {}
         with self._asking():
@@ -240,7 +241,7 @@ class RemotePath:
         for entry in entries:
             path = str(entry["name"]).strip("/")
             name = path.rpartition("/")[2]
-            if path != own and name:  # some list a mark of the folder itself
+            if path != own and name:  # some storages list a marker for the folder itself
                 held[name] = _Found.of(entry, f"{self}/{name}")
         return held
 
@@ -249,7 +250,7 @@ class RemotePath:
         return RemotePath(self._filesystem, path, address, found)
 
     def _look(self) -> _Found | None:
-        """What the storage says now."""
+        """The storage's present information."""
         with self._asking():
             try:
                 info = self._filesystem.info(self._path)
@@ -259,7 +260,7 @@ class RemotePath:
 
     @contextlib.contextmanager
     def _asking(self) -> Iterator[None]:
-        """Turn whatever a library raises into one line."""
+        """Turn any error of a library into one line."""
         try:
             yield
         except DpntkError:
@@ -278,7 +279,7 @@ class RemotePath:
 
 
 class _RemoteFile(io.RawIOBase):
-    """An object as a file, of which each read is a request."""
+    """An object as a file; each read is a request."""
 
     def __init__(self, path: RemotePath) -> None:
         super().__init__()
@@ -311,9 +312,9 @@ class _RemoteFile(io.RawIOBase):
 
 
 def _connected(address: str) -> tuple[Any, str]:
-    """What reads an address, and the path that it has there.
+    """The file system for an address, and the path in it.
 
-    Nothing is taken over from earlier ones: neither lists of objects nor connections.
+    Nothing is reused from earlier ones: neither lists of objects nor connections.
     """
     from fsspec.core import url_to_fs
 

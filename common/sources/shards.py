@@ -1,4 +1,4 @@
-"""Data sets that lie in several files."""
+"""Data sets in several files."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ _NUMBERED: Final = re.compile(r"(?P<stem>.*?)(?P<number>\d+)-of-(?P<count>\d+)\b
 
 
 def find_shards(folder: AnyPath, suffix: str, split: str) -> tuple[AnyPath, ...]:
-    """The files of a kind in a folder, sorted by name; of one split, if their names tell.
+    """The files of a kind in a folder, sorted by name; only those of the split, if names tell.
 
-    Files whose names begin with `train` or `test` belong to that split alone, and then all have to
-    name theirs. Where none does, the folder is taken to hold one split only.
+    Files whose names begin with `train` or `test` belong to that split alone, and then all names
+    must begin so. If none does, the folder is taken to hold one split only.
 
     Args:
-        folder: is not searched deeper.
-        suffix: of the wanted files, with its dot.
+        folder: the folder; its subfolders are not searched.
+        suffix: the suffix of the wanted files, with its dot.
         split: "train" or "test".
 
     Raises:
-        DataError: none is of this split, some are of none, or some of `-00003-of-00010` are
+        DataError: no file is of this split, some are of no split, or some of `-00003-of-00010` are
             missing.
     """
     files = sorted(
@@ -56,10 +56,10 @@ def holds_shards(folder: AnyPath, suffix: str) -> bool:
 
 
 def overlaps(counts: Sequence[int], start: int, stop: int) -> Iterator[tuple[int, int, int]]:
-    """Where records start..stop-1 lie, by how many of them each part holds.
+    """The places of records start..stop-1 in parts that hold `counts` records.
 
     Yields:
-        Number of a part, and from which to before which of its own records they are.
+        The index of a part, and the start and stop of its own records among them.
     """
     for index, (begin, end) in enumerate(itertools.pairwise((0, *itertools.accumulate(counts)))):
         if max(begin, start) < min(end, stop):
@@ -69,17 +69,17 @@ def overlaps(counts: Sequence[int], start: int, stop: int) -> Iterator[tuple[int
 def pieces(
     counts: Sequence[int], start: int, stop: int, size: int
 ) -> Iterator[tuple[int, int, int]]:
-    """The same, at most `size` records at a time."""
+    """The same, in pieces of at most `size` records."""
     for index, begin, end in overlaps(counts, start, stop):
         for first in range(begin, end, size):
             yield index, first, min(first + size, end)
 
 
 def require_all(folder: AnyPath, files: Iterable[AnyPath]) -> None:
-    """Refuse a folder that lacks one of the files that the names of the others announce.
+    """Refuse a folder that lacks a file announced by the names of others.
 
     Raises:
-        DataError: `-00003-of-00010` is there, but not all ten are.
+        DataError: `-00003-of-00010` exists, but not all ten do.
     """
     found: dict[tuple[str, str, str], set[int]] = {}
     for file in files:

@@ -1,4 +1,4 @@
-"""Whether Arrow's columns hold what their types say, which Arrow itself takes on trust."""
+"""Checking that Arrow's columns hold what their types say, which Arrow takes on trust."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ def require_valid(rows: pa.Table | pa.RecordBatch, where: str) -> None:
     """Check that texts are UTF-8, and that columns refer to nothing beyond their own values.
 
     Args:
-        rows: of a table or of a file that another program has made.
-        where: they are, for messages.
+        rows: rows of a table or file that another program has made.
+        where: their place, for messages.
 
     Raises:
-        DataError: they are not. It does not quote them.
+        DataError: a check failed. The message does not quote values.
     """
     import pyarrow
 

@@ -1,1 +1,1 @@
-"""Images, in every form in which they are read."""
+"""Reading images, in every supported form."""

@@ -1,8 +1,8 @@
 """NumPy arrays with images `x` and labels `y` (or `x_train`, `y_train`, `x_test`, `y_test`).
 
-They lie in one .npz archive, or in a folder with one for each part of the data or with an .npy file
-for each array; or they are in memory. Images without labels are of one class; they may also be one
-.npy file.
+They may be in one .npz archive, in a folder with one archive for each part of the data or one .npy
+file for each array, or in memory. Images without labels form one class; they may also be one .npy
+file.
 """
 
 from __future__ import annotations
@@ -41,13 +41,13 @@ Array = ArrayFile | HeldArray
 
 @dataclass(frozen=True)
 class ArraySource:
-    """Images, and their labels if they have some, in arrays, in files or in memory.
+    """Images in arrays, with labels if there are any, in files or in memory.
 
     Attributes:
         x: the images.
         y: the labels; None if there are none.
         layout: how the images are stored.
-        classes: which labels stand for them.
+        classes: the classes, and the labels that stand for them.
         schema: what is publicly known of the records.
     """
 
@@ -62,8 +62,8 @@ class ArraySource:
         """Read the headers of the arrays in an archive.
 
         Raises:
-            DataError: an array is missing or of the wrong type, or the two disagree.
-            SchemaError: sizes or classes that are not supported.
+            DataError: an array is missing or has the wrong type, or the two disagree.
+            SchemaError: sizes or classes are not supported.
         """
         with opened_npz(path) as (_, archive):
             members = archive.namelist()
@@ -74,12 +74,12 @@ class ArraySource:
 
     @classmethod
     def open_npz_part(cls, folder: AnyPath, options: SourceOptions) -> ArraySource:
-        """Read the headers of the arrays in the archive of a part, such as `train.npz`.
+        """Read the headers of the arrays in a part's archive, such as `train.npz`.
 
         Raises:
-            DataError: there is no such archive, an array of it is missing or of the wrong type, or
-                the two disagree.
-            SchemaError: sizes or classes that are not supported.
+            DataError: there is no such archive, one of its arrays is missing or has the wrong type,
+                or the two disagree.
+            SchemaError: sizes or classes are not supported.
         """
         archive = folder / f"{options.split}.npz"
         if not archive.is_file():
@@ -91,8 +91,8 @@ class ArraySource:
         """Read the headers of .npy files in a folder.
 
         Raises:
-            DataError: a file is missing or of the wrong type, or the two disagree.
-            SchemaError: sizes or classes that are not supported.
+            DataError: a file is missing or has the wrong type, or the two disagree.
+            SchemaError: sizes or classes are not supported.
         """
         files = (file.name for file in folder.iterdir())
         x, y = _names(files, options.split, f"{folder}: holds no .npy file named")
@@ -105,8 +105,8 @@ class ArraySource:
         """Read the header of an .npy file of images without labels.
 
         Raises:
-            DataError: it is of the wrong type.
-            SchemaError: sizes or classes that are not supported.
+            DataError: it has the wrong type.
+            SchemaError: sizes or classes are not supported.
         """
         return cls._open(ArrayFile.open(path), None, options)
 
@@ -114,11 +114,11 @@ class ArraySource:
     def open_held(
         cls, images: ArrayLike, labels: ArrayLike | None, options: SourceOptions
     ) -> ArraySource:
-        """Take over arrays in memory.
+        """Open arrays in memory.
 
         Raises:
-            DataError: one is of the wrong type, or the two disagree.
-            SchemaError: sizes or classes that are not supported.
+            DataError: one has the wrong type, or the two disagree.
+            SchemaError: sizes or classes are not supported.
         """
         x = HeldArray.of("images", images)
         return cls._open(x, None if labels is None else HeldArray.of("labels", labels), options)
@@ -144,13 +144,13 @@ class ArraySource:
         return len(self.x)
 
     def batches(self, size: int, start: int = 0, stop: int | None = None) -> Iterator[Batch]:
-        """Yield the images in the order of the array."""
+        """Yield the images in the array's order."""
         yield from read_in_batches(self._pieces(size, start, stop), size)
 
     def fingerprint(self) -> str:
-        """Digest of the files' names, sizes and times, and of which of their arrays are read.
+        """Digest of the files' names, sizes and times, and of the names of the arrays read.
 
-        Of arrays in memory, of the records.
+        For arrays in memory, a digest of the records.
         """
         if isinstance(self.x, HeldArray) or isinstance(self.y, HeldArray):
             return records_fingerprint(self.batches(_LABEL_PIECE), self.schema)
@@ -187,12 +187,12 @@ def holds_npy_files(folder: AnyPath) -> bool:
 
 
 def holds_npz_parts(folder: AnyPath) -> bool:
-    """Whether a folder holds parts of a data set, each in an archive."""
+    """Whether a folder holds archives, each with a part of a data set."""
     return any((folder / name).is_file() for name in ("train.npz", "test.npz"))
 
 
 def _names(files: Iterable[str], split: str, missing: str) -> tuple[str, str | None]:
-    """The names of the arrays of images and of labels: those of the split, or of all."""
+    """The names of the arrays of images and labels: those of the split, or of the whole."""
     there = set(files)
     x, y = (f"x_{split}", f"y_{split}") if f"x_{split}.npy" in there else ("x", "y")
     if f"{x}.npy" not in there:
@@ -202,10 +202,10 @@ def _names(files: Iterable[str], split: str, missing: str) -> tuple[str, str | N
 
 
 def _require_labels_of(x: Array, y: Array) -> None:
-    """Refuse what are no labels of some images.
+    """Refuse an array that cannot hold the images' labels.
 
     Raises:
-        DataError: they are neither numbers nor texts, or not as many.
+        DataError: they are neither numbers nor texts, or their number differs.
     """
     where = y.where
     if y.dtype.kind not in "iubfU":

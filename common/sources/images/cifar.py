@@ -1,8 +1,8 @@
 """CIFAR-10's binary files: `data_batch_1.bin` and so on, and `test_batch.bin`.
 
-A record is a byte with its label and 3,072 with its pixels: the red ones of a 32x32 image row by
-row, then the green ones, then the blue ones (Krizhevsky 2009, "Learning Multiple Layers of Features
-from Tiny Images"). The version for Python is of pickles, which are never loaded.
+A record is one byte for the label and 3,072 bytes for the pixels: the red values of a 32x32 image
+row by row, then the green ones, then the blue ones (Krizhevsky 2009, "Learning Multiple Layers of
+Features from Tiny Images"). The version for Python consists of pickles, which are never loaded.
 """
 
 from __future__ import annotations
@@ -48,10 +48,10 @@ class CifarSource:
     """Images and labels in CIFAR's binary files, in the order of their numbers.
 
     Attributes:
-        files: of one split.
-        counts: how many records each of them holds.
+        files: the files of one split.
+        counts: the number of records in each file.
         layout: how the images are stored.
-        classes: which labels stand for them.
+        classes: the classes, and the labels that stand for them.
         schema: what is publicly known of the records.
     """
 
@@ -66,8 +66,8 @@ class CifarSource:
         """Count the records.
 
         Raises:
-            DataError: there are no such files, or only pickles, or one is cut short.
-            SchemaError: sizes or classes that are not supported.
+            DataError: there are no such files, or only pickles, or a file is truncated.
+            SchemaError: sizes or classes are not supported.
         """
         files = tuple(_files(folder, options.split))
         counts = []
@@ -115,7 +115,7 @@ def _files(folder: AnyPath, split: str) -> list[AnyPath]:
     """The binary files of a split, in the order of their numbers.
 
     Raises:
-        DataError: there are none, or not all.
+        DataError: some or all are missing.
     """
     found = [(file, _NAME.fullmatch(file.name)) for file in folder.iterdir()]
     wanted = [(file, name) for file, name in found if name and _SPLITS[split] in name["what"]]

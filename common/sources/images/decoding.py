@@ -1,4 +1,4 @@
-"""Decoding image files, wherever their bytes come from."""
+"""Decoding encoded images, wherever their bytes come from."""
 
 from __future__ import annotations
 
@@ -34,7 +34,8 @@ _TURNS: Final = {
     7: Image.Transpose.TRANSVERSE,
     8: Image.Transpose.ROTATE_90,
 }
-"""What sets an image upright, by its orientation (Exif 2.3, tag 0x0112); 1 is upright."""
+"""Maps an orientation (Exif 2.3, tag 0x0112) to the turn that sets an image upright; 1 is
+upright."""
 
 
 @dataclass(frozen=True)
@@ -42,10 +43,10 @@ class ImageDecoder:
     """Turns encoded images into pixels of one size, each from its own bytes alone.
 
     Attributes:
-        form: of the result.
-        height: of the data set's first image before resizing.
-        width: of the same.
-        first: what that image is called in messages.
+        form: the form of the result.
+        height: height of the data set's first image before resizing.
+        width: width of the same.
+        first: that image's name in messages.
         deep: whether its pixels have more than 8 bits.
     """
 
@@ -57,17 +58,17 @@ class ImageDecoder:
 
     @classmethod
     def of_first(cls, content: bytes, where: str, options: SourceOptions) -> ImageDecoder:
-        """A decoder for images like this one.
+        """Make a decoder for images like this one.
 
         Args:
             content: the data set's first image, encoded.
-            where: what to call it in messages.
-            options: the size and the channels that are wanted.
+            where: its name in messages.
+            options: the wanted size and channels.
 
         Raises:
-            DataError: it is no image, or not a whole one; or it has more than 8 bits a pixel, and
-                nobody said which values are black and white.
-            SchemaError: it is not square and would not be resized.
+            DataError: it is not an image, or is truncated; or it has more than 8 bits a pixel, and
+                the values of black and white were not declared.
+            SchemaError: it is not square, and no size to resize it to is given.
         """
         image, _ = _upright(content, where)
         deep = image.mode in DEEP
@@ -80,15 +81,16 @@ class ImageDecoder:
         return cls(form, image.height, image.width, where, deep)
 
     def decode(self, content: bytes, where: str) -> NDArray[np.uint8]:
-        """Pixels uint8 (channels * side * side,) of one encoded image.
+        """Decode one image to pixels, uint8 (channels * side * side,).
 
         Args:
             content: the bytes of an image file.
-            where: what to call it in messages.
+            where: its name in messages.
 
         Raises:
-            DataError: it is no image, damaged, cut short, too large, or of an unsupported kind.
-            SchemaError: its size or channels are not those of the first one and are not to be
+            DataError: it is not an image, or is damaged, truncated, too large, or of an unsupported
+                kind.
+            SchemaError: its size or channels differ from those of the first image and are not to be
                 changed.
         """
         image, turned = _upright(content, where)
@@ -124,7 +126,7 @@ class ImageDecoder:
         return values.reshape(-1, form.channels).T.ravel()
 
     def _pixels(self, image: Image.Image, where: str) -> Image.Image:
-        """An image of 8 bits a channel, with the values that are declared."""
+        """The image with 8 bits a channel, with the declared range of values."""
         if self.form.preparation.keeps_values:
             return image
         if not self.deep:
@@ -133,30 +135,30 @@ class ImageDecoder:
 
 
 def _upright(content: bytes, where: str) -> tuple[Image.Image, bool]:
-    """An image as its camera held it, and whether it had to be turned for that.
+    """The image set upright by its orientation mark, and whether it was turned.
 
     Raises:
-        DataError: no image, damaged, cut short, or one of a kind that is not supported.
+        DataError: it is not an image, or is damaged, truncated, or of an unsupported kind.
     """
     image = opened(content, where)
-    if isinstance(image, TiffImageFile):  # which Pillow turns itself
+    if isinstance(image, TiffImageFile):  # Pillow turns these itself
         turned = image.tag_v2.get(ExifTags.Base.Orientation, 1) in _TURNS
         with _sound(where):
             image.load()
         return image, turned
     with _sound(where):
         image.load()
-    if "exif" not in image.info:  # looking for it takes as long as all the rest
+    if "exif" not in image.info:  # parsing marks takes as long as all the rest
         return image, False
     try:
         turn = _TURNS.get(image.getexif().get(ExifTags.Base.Orientation, 1))
-    except (*FAILURES, struct.error):  # marks that cannot be read mark nothing
+    except (*FAILURES, struct.error):  # unreadable marks are ignored
         turn = None
     return (image, False) if turn is None else (image.transpose(turn), True)
 
 
 def _on_white(image: Image.Image) -> tuple[Image.Image, bool]:
-    """An image before a white ground, and whether any of that can be seen."""
+    """The image on a white background, and whether any of that is visible."""
     if not image.has_transparency_data:
         return image, False
     layer = image.convert("RGBA")
@@ -167,7 +169,7 @@ def _on_white(image: Image.Image) -> tuple[Image.Image, bool]:
 
 @contextlib.contextmanager
 def _sound(where: str) -> Iterator[None]:
-    """Turn the decoder's refusals into one clear line."""
+    """Turn the decoder's errors into one clear line."""
     try:
         yield
     except FAILURES as error:

@@ -1,4 +1,4 @@
-"""Image files by their bytes: which decoder reads them, and which of them are refused."""
+"""Encoded images: choosing the decoder by their bytes, and refusing unsupported ones."""
 
 from __future__ import annotations
 
@@ -25,32 +25,32 @@ from ...errors import DataError
 from ...schema.image import COLOUR, GREY
 from .form import require_image
 
-# Pillow warns of what it finds odd in a file, and quotes it: what the file holds is its owner's.
+# Pillow's warnings about odd files quote their content, which may be sensitive.
 warnings.filterwarnings("ignore", module=r"PIL\.")
 
 SUFFIXES: Final = {
     ".png": "PNG", ".jpg": "JPEG", ".jpeg": "JPEG", ".tif": "TIFF", ".tiff": "TIFF", ".bmp": "BMP",
     ".webp": "WebP",
 }  # fmt: skip
-"""How the names of image files end, and which kind of file that is."""
+"""The suffixes of image files, and the kind of file for each."""
 READ: Final = "PNG, JPEG, TIFF, BMP and WebP"
 MOST_BYTES: Final = 1 << 26
 CHANNELS: Final = {
     "1": GREY, "L": GREY, "LA": GREY, "I;16": GREY, "I;16B": GREY, "I;16L": GREY, "I": GREY,
     "F": GREY, "P": COLOUR, "PA": COLOUR, "RGB": COLOUR, "RGBA": COLOUR,
 }  # fmt: skip
-"""Channels of an image by what Pillow calls the kind of its pixels."""
+"""The channels of an image, by Pillow's mode."""
 DEEP: Final = frozenset({"I;16", "I;16B", "I;16L", "I", "F"})
-"""Kinds of pixels of more than 8 bits."""
+"""Pillow's modes with more than 8 bits per value."""
 FAILURES: Final = (OSError, ValueError, SyntaxError, LookupError, TypeError, EOFError)
-"""What Pillow raises where a file is not as it should be."""
+"""The errors that Pillow raises for invalid files."""
 
 _PNG_END: Final = b"IEND\xaeB`\x82"
 _PNG_DEPTH: Final = 24
-"""Where a PNG file says how many bits a channel has."""
+"""The position in a PNG file of the number of bits per channel."""
 _UNSIGNED: Final = 1
 _WHITE_IS_ZERO: Final = 0
-"""What a TIFF file says of its values."""
+"""TIFF's mark for inverted values."""
 
 
 @dataclass(frozen=True)
@@ -58,10 +58,10 @@ class _Kind:
     """A kind of image file.
 
     Attributes:
-        name: as people write it.
-        starts: one of these is how such a file begins.
-        decoder: Pillow's. They are called by name, because `Image.open` also looks for several
-            images in a JPEG file, and prints a warning for large ones.
+        name: its usual name.
+        starts: such a file begins with one of these.
+        decoder: Pillow's decoder. Decoders are called by name, because `Image.open` also looks for
+            several images in a JPEG file, and prints a warning for large ones.
     """
 
     name: str
@@ -93,10 +93,10 @@ def opened(content: bytes, where: str) -> ImageFile:
 
     Args:
         content: the bytes of the file.
-        where: what to call it in messages.
+        where: its name in messages.
 
     Raises:
-        DataError: no image, cut short, or one of a kind that is not supported.
+        DataError: it is not an image, or is truncated or of an unsupported kind.
         SchemaError: it is too large.
     """
     require_size(len(content), where)
@@ -112,7 +112,7 @@ def opened(content: bytes, where: str) -> ImageFile:
             f"{where}: not a whole {kind.name} image, or of a kind that is not read; replace or "
             "remove it"
         ) from error
-    # The decoder is content once it has all pixels, whether or not the file goes on as it should.
+    # The decoder accepts a file once it has all pixels, even if the rest of the file is missing.
     if kind.name == "PNG" and _PNG_END not in content:
         raise DataError(f"{where}: damaged: cut short; replace or remove it")
     _require_known_pixels(image, content, where)
@@ -124,10 +124,10 @@ def opened(content: bytes, where: str) -> ImageFile:
 
 
 def _require_known_pixels(image: ImageFile, content: bytes, where: str) -> None:
-    """Refuse pixels that Pillow does not have, or would cut or turn around without a word.
+    """Refuse pixels that Pillow does not support, or would silently truncate or invert.
 
     Raises:
-        DataError: they are such.
+        DataError: the image has such pixels.
     """
     tags = image.tag_v2 if isinstance(image, TiffImageFile) else {}
     bits = max(tags.get(BITSPERSAMPLE, (1,)))

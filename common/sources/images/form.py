@@ -1,4 +1,4 @@
-"""The form of images: as stored, as embedded, and what it may be."""
+"""The form of images as embedded, where it comes from, and the limits on it."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ from ..options import SourceOptions
 from .labels import Classes
 
 MOST_PIXELS: Final = 1 << 26
-"""No image of at most 64 pixels a side begins as one of more than 64 million pixels."""
+"""The most pixels of a stored image: 64 million are enough for records of 64 pixels a side."""
 
 
 @dataclass(frozen=True)
 class Form:
-    """What the records of a source are: squares of some channels, and who says so.
+    """The form of a source's records: their side and channels, and where these come from.
 
     Attributes:
         side: height and width.
         channels: 1 or 3.
-        side_origin: where `side` came from; images are resized where it is declared.
-        channels_origin: where `channels` came from; images are converted where it is declared.
-        preparation: what else is done to every image.
+        side_origin: where `side` came from; images are resized if it is declared.
+        channels_origin: where `channels` came from; images are converted if it is declared.
+        preparation: the other processing of every image.
         only_compared: see `SourceOptions`.
     """
 
@@ -42,10 +42,10 @@ class Form:
 
     @classmethod
     def of(cls, height: int, width: int, channels: int, options: SourceOptions, where: str) -> Form:
-        """The form of records that are made of images of a size and of channels.
+        """The form of records made from images of a given size and channels.
 
         Raises:
-            SchemaError: the images are not square and no size to resize them to was given.
+            SchemaError: the images are not square, and no size to resize them to was given.
         """
         side, side_origin = options.image_size, Origin.DECLARED
         if side is None:
@@ -69,7 +69,7 @@ class Form:
         )
 
     def schema(self, classes: Classes) -> ImageSchema:
-        """What is known of such records of some classes."""
+        """The schema of such records with some classes."""
         return ImageSchema(
             self.side,
             classes.names,
@@ -81,11 +81,11 @@ class Form:
         )
 
     def say_once(self, where: str, what: str) -> None:
-        """Say something of the first image that it is true of.
+        """Report something for the first image that it is true of.
 
         Args:
-            where: what to call the image in messages.
-            what: is said behind that.
+            where: the image's name in messages.
+            what: the text after the name.
         """
         if what not in self._said:
             self._said.add(what)
@@ -93,12 +93,12 @@ class Form:
 
 
 def require_public_form(source: Source) -> None:
-    """Refuse a single image whose size or channels are known from nothing but itself.
+    """Refuse a single image whose size or channels are known only from itself.
 
-    Two images have one form, or are refused, so exchanging one of them does not change it.
+    Several images have one form or are refused, so exchanging one of them does not change it.
 
     Raises:
-        SchemaError: one of them was not declared.
+        SchemaError: size or channels were not declared.
     """
     schema = source.schema
     if not isinstance(schema, ImageSchema) or len(source) > 1:
@@ -112,10 +112,10 @@ def require_public_form(source: Source) -> None:
 
 
 def require_image(height: int, width: int, where: str) -> None:
-    """Refuse images that cannot be, or are too large to be read one by one.
+    """Refuse images of impossible size, or too large to be read one by one.
 
     Raises:
-        SchemaError: no pixels, or more than 64 million.
+        SchemaError: the image has no pixels, or more than 64 million.
     """
     if height < 1 or width < 1 or height * width > MOST_PIXELS:
         raise SchemaError(

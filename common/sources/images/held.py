@@ -16,11 +16,11 @@ from ...errors import DataError
 
 @dataclass(frozen=True, eq=False, repr=False)
 class HeldArray(RedactedRepr):
-    """An array that is read like one in a file (`npy.ArrayFile`). SENSITIVE.
+    """An array in memory, read like one in a file (`npy.ArrayFile`). SENSITIVE.
 
     Attributes:
-        name: what it is called in messages.
-        values: at least one dimension.
+        name: its name in messages.
+        values: the array, with at least one dimension.
     """
 
     name: str
@@ -28,15 +28,15 @@ class HeldArray(RedactedRepr):
 
     @classmethod
     def of(cls, name: str, values: ArrayLike) -> HeldArray:
-        """Take over an array, or what NumPy can make one of.
+        """Take an array, or anything that NumPy can convert to one.
 
         Guarantee:
-            How an item is read does not depend on others: those of a list have one type, so that
-            none makes NumPy convert all of them. (docs/privacy/proofs.md, statement 3.)
+            How an item is read does not depend on others: all items of a list have one type, so
+            none makes NumPy convert the others. (docs/privacy/proofs.md, statement 3.)
 
         Raises:
-            DataError: it cannot, items of a list have several types, some are masked, or it is a
-                single number.
+            DataError: NumPy cannot convert it, items of a list have different types, some are
+                masked, or it is a single number.
         """
         items = values if isinstance(values, list | tuple) else (values,)
         if any(map(np.ma.is_masked, items)):
@@ -55,7 +55,7 @@ class HeldArray(RedactedRepr):
                 "array of them, of the type that is meant"
             )
         if array.dtype == object and all(isinstance(item, str) for item in array.flat):
-            array = array.astype(np.str_)  # as columns of texts in a data frame are
+            array = array.astype(np.str_)  # as text columns of a data frame are
         if not array.shape:
             raise DataError(f"{name} is a single value: store one item a record")
         return cls(name, array)
@@ -65,12 +65,12 @@ class HeldArray(RedactedRepr):
 
     @property
     def where(self) -> str:
-        """What messages call it."""
+        """Its name in messages."""
         return self.name
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """At least one dimension."""
+        """Its shape, of at least one dimension."""
         return self.values.shape
 
     @property
@@ -80,7 +80,7 @@ class HeldArray(RedactedRepr):
 
     @property
     def item_bytes(self) -> int:
-        """Size of one of its items, along the first dimension."""
+        """The size in bytes of one item along the first dimension."""
         return math.prod(self.shape[1:]) * self.dtype.itemsize
 
     def read(
@@ -93,6 +93,6 @@ class HeldArray(RedactedRepr):
 
 
 def _kind(item: ArrayLike) -> str:
-    """The type of an item's numbers; how exact floats are, and how long texts, is left out."""
+    """The type of an item's numbers, without the precision of floats and the length of texts."""
     dtype = np.asarray(item).dtype
     return {"f": "float", "U": "text", "S": "bytes"}.get(dtype.kind, str(dtype))

@@ -1,9 +1,9 @@
-"""MNIST's own format: a file of images and a file of labels, gzipped or not, or shards of both.
+"""MNIST's format: a file of images and a file of labels, gzipped or not, or shards of both.
 
-Images without any file of labels are of one class.
+Images without any file of labels form one class.
 
-Four bytes of magic (two zeros, the type, the number of dimensions), then each dimension as a
-big-endian 32-bit integer, then the values (LeCun, Cortes, Burges: "The MNIST database").
+A file has four magic bytes (two zeros, the type, the number of dimensions), then each dimension as
+a big-endian 32-bit integer, then the values (LeCun, Cortes, Burges: "The MNIST database").
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ _NAME: Final = re.compile(
 _UNSIGNED_BYTE: Final = 0x08
 _IMAGES: Final = (3, 4)
 _LABELS: Final = (1,)
-"""How many dimensions such files have; a fourth one holds the channels of a colour image."""
+"""The allowed numbers of dimensions; a fourth one holds the channels of a colour image."""
 _LABEL_PIECE: Final = 1 << 16
 
 
@@ -54,13 +54,13 @@ def holds_idx_files(folder: AnyPath) -> bool:
 
 
 def find_idx_pairs(folder: AnyPath, split: str) -> tuple[tuple[AnyPath, AnyPath | None], ...]:
-    """The files of images and of labels of one split, shard by shard; no labels if none has some.
+    """The files of images and labels of one split, shard by shard; labels may be absent.
 
-    Shards are numbered behind the name or behind the split, from any number on without a gap:
+    Shards are numbered after the name or after the split, from any number on without a gap:
     `train-images-idx3-ubyte.00000`, or `train-00000-images-idx3-ubyte.gz`.
 
     Raises:
-        DataError: one of them is missing, or there are several to choose from.
+        DataError: a file is missing, or several could be meant.
     """
     names = {"train": ("train",), "test": ("t10k", "test")}[split]
     named = [(file, _NAME.fullmatch(file.name)) for file in sorted(folder.iterdir(), key=_name)]
@@ -111,10 +111,10 @@ class IdxSource:
     """Images and labels in IDX files, read side by side.
 
     Attributes:
-        pairs: the files of images and of labels of each shard; no shard may have labels.
-        counts: how many records each shard holds.
+        pairs: the files of images and labels of each shard; labels may be absent from all.
+        counts: the number of records in each shard.
         layout: how the images are stored.
-        classes: which labels stand for them.
+        classes: the classes, and the labels that stand for them.
         schema: what is publicly known of the records.
     """
 
@@ -131,8 +131,8 @@ class IdxSource:
         """Read the headers.
 
         Raises:
-            DataError: they are not what an IDX file begins with, or two files disagree.
-            SchemaError: sizes or classes that are not supported.
+            DataError: they are not headers of IDX files, or two files disagree.
+            SchemaError: sizes or classes are not supported.
         """
         first = pairs[0][0]
         counts = []
@@ -202,7 +202,7 @@ class IdxSource:
 
 @contextlib.contextmanager
 def _opened(path: AnyPath) -> Iterator[BinaryIO | gzip.GzipFile]:
-    """Open a file, gzipped or not, and turn what it is refused for into one clear line."""
+    """Open a file, gzipped or not, and turn errors into one clear line."""
     with opened(path) as file:
         try:
             yield gzip.GzipFile(fileobj=file) if path.suffix == ".gz" else file
@@ -244,7 +244,7 @@ def _read(
         count, *shape = _header(file, path, ranks)
         item = int(np.prod(shape, dtype=np.int64))
         end = count if stop is None else min(stop, count)
-        file.seek(start * item, io.SEEK_CUR)  # a compressed file is read through
+        file.seek(start * item, io.SEEK_CUR)  # a compressed file is decompressed up to here
         for first in range(start, end, size):
             wanted = min(size, end - first)
             content = file.read(wanted * item)

@@ -1,4 +1,4 @@
-"""Image files: in one folder for each class, or side by side, with labels in a file or without."""
+"""Image files: in one folder per class, or side by side, with a file of labels or without."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from .labels import NAMED, Classes, one_class
 _PIECE: Final = 64
 _NUL: Final = b"\0"
 _BY_THEMSELVES: Final = frozenset({"thumbs.db", "desktop.ini"})
-"""Files that come into folders by themselves."""
+"""Files that file managers create by themselves."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -41,13 +41,13 @@ class _FolderListing(RedactedRepr):
     """The images of one folder, sorted by name: a million of them take 20 MB.
 
     Attributes:
-        folder: that they lie in.
-        label: index of their class, or int64 (n,) of each one's.
-        names: one after another, each followed by a NUL, which no file's name holds.
-        ends: int64 (n + 1,), where each name begins, and at last where they all end.
-        kinds: of image files, by the ends of their names.
-        others: of what else is there: how much, and the name of one, but for what programs that
-            show folders put there.
+        folder: the folder.
+        label: the index of their class, or int64 (n,), one index for each.
+        names: the names one after another, each followed by a NUL, which no file name contains.
+        ends: int64 (n + 1,), where each name begins, and finally where all end.
+        kinds: the kinds of image files, by their suffixes.
+        others: the number of other entries, and the name of one, without the files that file
+            managers create.
     """
 
     folder: AnyPath
@@ -59,7 +59,7 @@ class _FolderListing(RedactedRepr):
 
     @classmethod
     def of(cls, folder: AnyPath, label: int = 0, read_too: Collection[str] = ()) -> _FolderListing:
-        """List a folder once; `read_too` are names in it that are no others."""
+        """List a folder once; names in `read_too` do not count as other entries."""
         names: list[bytes] = []
         kinds: set[str] = set()
         others, other = 0, ""
@@ -87,12 +87,12 @@ class _FolderListing(RedactedRepr):
         return len(self.ends) - 1
 
     def files(self, start: int, stop: int) -> list[str]:
-        """Names of files start..stop-1."""
+        """The names of files start..stop-1."""
         names = self.names[self.ends[start] : self.ends[stop] - 1].split(_NUL)
         return [os.fsdecode(name) for name in names]
 
     def labels(self, start: int, stop: int) -> NDArray[np.int64]:
-        """Classes of files start..stop-1, int64."""
+        """The classes of files start..stop-1, int64."""
         if isinstance(self.label, int):
             return np.full(stop - start, self.label, dtype=np.int64)
         return self.label[start:stop]
@@ -105,11 +105,11 @@ class ImageFolderSource:
     Names are compared as bytes, so that the order is the same on every machine.
 
     Attributes:
-        folder: that all lie in.
-        listings: what it holds, and what folders in it hold.
+        folder: the folder of the data set.
+        listings: the listing of that folder, and those of its subfolders.
         decoder: turns the images into pixels.
         schema: what is publicly known of the records.
-        label_file: that their labels stand in; None if folders are classes, or there are no labels.
+        label_file: the file with their labels; None if folders are classes, or there are no labels.
     """
 
     folder: AnyPath
@@ -120,18 +120,19 @@ class ImageFolderSource:
 
     @classmethod
     def open(cls, folder: AnyPath, options: SourceOptions) -> ImageFolderSource:
-        """List the files, and read the first one for its size.
+        """List the files, and read the first image for its size.
 
         Args:
             folder: holds one folder for each class, or images of one class.
-            options: the size and channels that are wanted, and the classes by the owner's word;
-                those without a record may have an empty folder or none. The folders' names if
-                nothing is said. With a file of labels, folders' names mean nothing.
+            options: the wanted size and channels, and the declared classes; a class without a
+                record may have an empty folder or none. If no classes are declared, the folders'
+                names are the classes. With a file of labels, folders' names have no meaning.
 
         Raises:
-            DataError: no images, a folder of an unknown class, or, where no classes are declared,
-                one without images; or an image without exactly one label in the file of labels.
-            SchemaError: sizes or classes that are not supported.
+            DataError: there are no images, a folder of an unknown class, or, if no classes are
+                declared, a folder without images; or an image does not have exactly one label in
+                the file of labels.
+            SchemaError: sizes or classes are not supported.
         """
         entries = sorted(
             (entry for entry in folder.iterdir() if entry.is_dir() and entry.name[0] != "."),
@@ -176,7 +177,7 @@ class ImageFolderSource:
     def _with_labels(
         cls, folder: AnyPath, folders: Sequence[AnyPath], options: SourceOptions
     ) -> ImageFolderSource:
-        """Images in a folder and in folders in it, with labels in a file."""
+        """Open images in a folder and its subfolders, with labels in a file."""
         file = LabelFile.open(options)
         read_too = {file.path.name, *(entry.name for entry in folders)}
         loose = _FolderListing.of(folder, read_too=read_too)
@@ -253,11 +254,11 @@ def _classes(
     count: int | None,
     declared: tuple[str, ...] | None,
 ) -> Classes:
-    """The names of all classes, and where they come from.
+    """The names of all classes, and their origin.
 
-    Which folders there are follows from the records: the last one of its class takes the folder
-    along. So the classes are public knowledge only where the owner has declared them; `count`
-    alone declares those that have their number for a name.
+    The set of folders depends on the records: removing the last record of a class removes its
+    folder. So the classes are public knowledge only if the owner has declared them; `count` alone
+    declares classes named by their numbers.
     """
     if declared is None and count is not None and set(found) <= set(numbered(count)):
         declared = numbered(count)
@@ -271,9 +272,9 @@ def _classes(
 
 
 def _tell_of_others(listings: Iterable[_FolderListing]) -> None:
-    """Say what is passed over, for it may be records: in a format that is not read, or deeper.
+    """Report what is ignored, because it may be records in another format or in deeper folders.
 
-    And that several kinds of files are read: some may hold the same pictures, or masks.
+    Also report if several kinds of files are read: some may hold the same pictures, or masks.
     """
     many, one = _others(listings)
     if many:
@@ -283,13 +284,13 @@ def _tell_of_others(listings: Iterable[_FolderListing]) -> None:
 
 
 def _instead(listings: Iterable[_FolderListing]) -> str:
-    """What there is in folders without an image, behind the word that they have none."""
+    """What folders without an image hold, to follow the statement that they have none."""
     many, one = _others(listings)
     return f" (but {many}, such as {one}; {READ} are read)" if many else ""
 
 
 def _others(listings: Iterable[_FolderListing]) -> tuple[str, str]:
-    """How much else folders hold, and the path of one; empty texts if there is nothing."""
+    """The number of other entries in folders and the path of one, as texts; empty if none."""
     having = [listing for listing in listings if listing.others[0]]
     if not having:
         return "", ""
@@ -305,5 +306,5 @@ def _entries(
 
 
 def _content(folder: AnyPath, name: str) -> tuple[bytes, str]:
-    """The bytes of a file, and what to call it in messages."""
+    """The bytes of a file, and its name in messages."""
     return read(folder / name, MOST_BYTES), f"{folder}/{name}"

@@ -1,4 +1,4 @@
-"""Labels in a CSV file beside images, which are its rows' by the names of their files."""
+"""Labels of images in a CSV file, whose rows name the images' files."""
 
 from __future__ import annotations
 
@@ -33,18 +33,18 @@ _OF_FILES: Final = (
 _OF_LABELS: Final = (
     "label", "labels", "class", "target", "y", "cls", "category", "diagnosis", "dx",
 )  # fmt: skip
-"""Usual names of columns, the likeliest first; capitals, blanks and hyphens may differ."""
+"""Usual names of columns, the likeliest first; case, blanks and hyphens may differ."""
 _OF_A_PATH: Final = re.compile(r"[/\\]")
 
 
 @dataclass(frozen=True, repr=False)
 class _Row(RedactedRepr):
-    """One line of labels.
+    """One row of a file of labels.
 
     Attributes:
-        number: from 1, behind the header.
-        file: the name of an image's file, as it is written.
-        label: as it is written, without blanks around it; may be empty.
+        number: its number, from 1 after the header.
+        file: the name of an image's file, as written.
+        label: the label as written, without surrounding blanks; may be empty.
     """
 
     number: int
@@ -57,9 +57,9 @@ class LabelFile(RedactedRepr):
     """A CSV file with a column of file names and a column of labels.
 
     Attributes:
-        path: of the file.
-        columns: the names of the two.
-        rows: all of them.
+        path: the file's path.
+        columns: the names of the two columns.
+        rows: all rows.
     """
 
     path: AnyPath
@@ -68,10 +68,10 @@ class LabelFile(RedactedRepr):
 
     @classmethod
     def open(cls, options: SourceOptions) -> LabelFile:
-        """Read it whole.
+        """Read the whole file.
 
         Args:
-            options: which file it is, and which columns if that is said.
+            options: the file, and the columns if they are given.
 
         Raises:
             DataError: it cannot be read, or its columns cannot be found.
@@ -112,18 +112,18 @@ class LabelFile(RedactedRepr):
 
         Guarantee:
             The label of an image is that of the row with its name, and follows from this row and
-            declared names alone. (docs/privacy/proofs.md, statement 3.)
+            the declared names alone. (docs/privacy/proofs.md, statement 3.)
 
         Args:
-            images: (name of the folder, name of the file) of each.
-            options: the classes that are declared.
+            images: (folder name, file name) of each image.
+            options: the declared classes.
 
         Returns:
             int64 (n,), and the classes.
 
         Raises:
-            DataError: an image has no row or several, or a row several images.
-            SchemaError: a label is none of the classes.
+            DataError: an image has no row or several, or a row matches several images.
+            SchemaError: a label is not one of the classes.
         """
         files = list(images)
         chosen = self._rows_of(files)
@@ -182,7 +182,7 @@ class LabelFile(RedactedRepr):
         return chosen
 
     def _refuse(self, files: list[tuple[str, str]], missing: list[int]) -> None:
-        """Say which images have no label, and why that may be.
+        """Raise an error that says which images have no label, and why that may be.
 
         Raises:
             DataError: always.
@@ -203,10 +203,10 @@ class LabelFile(RedactedRepr):
 
 
 def _lines(path: AnyPath) -> tuple[str, str]:
-    """What separates values, and the text of the file.
+    """The separator of values, and the text of the file.
 
     Raises:
-        DataError: it is no CSV file in UTF-8.
+        DataError: it is not a CSV file in UTF-8.
     """
     content = read(path, _MOST_BYTES)
     try:
@@ -220,10 +220,10 @@ def _lines(path: AnyPath) -> tuple[str, str]:
 
 
 def _columns(header: list[str], given: tuple[str, str] | None, where: str) -> tuple[str, str]:
-    """The names of the columns of files and of labels.
+    """The names of the columns with files and labels.
 
     Raises:
-        DataError: they are not there, or cannot be told from others.
+        DataError: they are missing or ambiguous.
     """
     there = f"its columns are {some_of(header, NAMED)}"
     if given is not None:
@@ -240,7 +240,7 @@ def _columns(header: list[str], given: tuple[str, str] | None, where: str) -> tu
             "before it"
         )
     files, labels = _usual(header, _OF_FILES), _usual(header, _OF_LABELS)
-    if len(header) == 2:  # one of them tells the other
+    if len(header) == 2:  # one determines the other
         files = files or next((name for name in header if labels and name != labels), None)
         labels = labels or next((name for name in header if files and name != files), None)
     if files is None or labels is None:
@@ -258,6 +258,6 @@ def _usual(header: list[str], usual: tuple[str, ...]) -> str | None:
 
 
 def _stem(file: str) -> str:
-    """A file's name without the suffix of an image."""
+    """A file's name without an image's suffix."""
     stem, dot, suffix = file.rpartition(".")
     return stem if dot and f".{suffix.lower()}" in SUFFIXES else file

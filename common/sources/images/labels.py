@@ -1,4 +1,4 @@
-"""Classes of images whose labels are numbers or texts, or of which there is one."""
+"""Classes of images, from labels that are numbers or texts, or a single class."""
 
 from __future__ import annotations
 
@@ -22,18 +22,18 @@ from ..options import SourceOptions
 _WHOLE: Final = re.compile(r"0|-?[1-9][0-9]{0,17}")
 _AS_FLOAT: Final = re.compile(r"(-?[0-9]{1,18})\.0+")
 NAMED: Final = 20
-"""Classes are named one by one up to here, where a label is of another."""
+"""The most classes that an error about another label lists by name."""
 
 
 @dataclass(frozen=True)
 class Classes:
-    """The classes of a source, and which labels stand for them.
+    """The classes of a source, and the labels that stand for them.
 
     Attributes:
-        names: of all classes.
-        origin: where these came from.
-        labels: that stand for the classes, whole numbers or texts; None if labels are the numbers
-            of classes, in their order from 0.
+        names: the names of all classes.
+        origin: where the names came from.
+        labels: the labels that stand for the classes, integers or texts; None if labels are the
+            indices of classes, from 0.
     """
 
     names: tuple[str, ...]
@@ -41,7 +41,7 @@ class Classes:
     labels: tuple[int, ...] | tuple[str, ...] | None = None
 
     def indices(self, labels: NDArray[Any], first: int, where: str) -> NDArray[np.int64]:
-        """Which class each label stands for, int64 (b,).
+        """The index of each label's class, int64 (b,).
 
         Args:
             labels: (b,), as they are stored.
@@ -49,8 +49,8 @@ class Classes:
             where: the file, for messages.
 
         Raises:
-            DataError: a label is no whole number, or may have been rounded.
-            SchemaError: it stands for no class.
+            DataError: a label is not a whole number, or may have been rounded.
+            SchemaError: a label stands for no class.
         """
         labels = _plain(labels, first, where)
         if self.labels is None:
@@ -76,19 +76,19 @@ def labelled_classes(
 ) -> Classes:
     """The classes of a source that has a label for each record.
 
-    Labels that are texts are the names of classes. So are numbers where all declared names are
-    numbers: 1 to 26, or 3, 5 and 7. Otherwise they number the classes, from 0.
+    Labels that are texts are the names of classes. So are numbers if all declared names are
+    numbers, such as 1 to 26, or 3, 5 and 7. Otherwise numbers are the indices of classes, from 0.
 
     Args:
         options: what is declared.
-        labels: all labels, in pieces; read only where nothing is declared.
+        labels: all labels, in pieces; read only if nothing is declared.
         where: the data, for messages.
         texts: whether labels are texts.
 
     Raises:
-        DataError: a label is no whole number.
-        SchemaError: there are more classes than are supported, or the number that is declared does
-            not say which texts they are.
+        DataError: a label is not a whole number.
+        SchemaError: there are too many classes, or only their number is declared although labels
+            are texts.
     """
     declared = _declared(options)
     if texts:
@@ -110,14 +110,14 @@ def labelled_classes(
 def classes_of_texts(
     options: SourceOptions, texts: Collection[str], where: str
 ) -> tuple[Classes, dict[str, int]]:
-    """The classes of labels in a file of texts, where numbers are texts, too.
+    """The classes of labels in a text file, where numbers are texts, too.
 
-    Labels are names of classes. Where none of the declared names is a number, numbers number the
-    classes, from 0.
+    Labels are names of classes. If none of the declared names is a number, labels that are numbers
+    are indices of classes, from 0.
 
     Guarantee:
-        Which class a label stands for follows from the label and the names of classes alone, and
-        not from other labels: these decide the names alone, and only where none are declared.
+        The class of a label follows from the label and the names of classes alone, not from other
+        labels. Other labels decide only the names, and only if none are declared.
         (docs/privacy/proofs.md, statement 3.)
 
     Args:
@@ -126,11 +126,11 @@ def classes_of_texts(
         where: the data, for messages.
 
     Returns:
-        The classes, and which of them each label stands for; those of none are left out.
+        The classes, and the index of each label's class; labels of no class are left out.
 
     Raises:
-        SchemaError: there are more classes than are supported, or the number that is declared does
-            not say which texts they are.
+        SchemaError: there are too many classes, or only their number is declared although labels
+            are texts.
     """
     plain = {text: _whole_as_such(text) for text in texts}
     if options.class_names is None and all(map(_WHOLE.fullmatch, plain.values())):
@@ -154,10 +154,10 @@ def one_class(options: SourceOptions, where: str, hint: str = "") -> Classes:
     Args:
         options: what is declared.
         where: the data, for the message.
-        hint: how labels might be given, behind what is said of there being none.
+        hint: advice on how to give labels, for the end of the message.
 
     Raises:
-        SchemaError: several are declared.
+        SchemaError: several classes are declared.
     """
     declared = _declared(options)
     if declared is None:
@@ -172,7 +172,7 @@ def one_class(options: SourceOptions, where: str, hint: str = "") -> Classes:
 
 
 def no_labels(size: int, start: int, stop: int) -> Iterator[NDArray[np.int64]]:
-    """The class of records start..stop-1, which have no labels, `size` of them at a time."""
+    """The class of the unlabelled records start..stop-1, `size` at a time."""
     for first in range(start, stop, size):
         yield np.zeros(min(size, stop - first), dtype=np.int64)
 
@@ -205,10 +205,10 @@ def _named_by_texts(
 
 
 def _plain(labels: NDArray[Any], first: int, where: str) -> NDArray[Any]:
-    """Labels as int64, or as the texts that they are.
+    """Labels as int64, or unchanged if they are texts.
 
     Raises:
-        DataError: one is a number that is not whole, or may have been rounded.
+        DataError: a label is not a whole number, or may have been rounded.
     """
     if labels.dtype.kind == "U":
         return labels
@@ -220,8 +220,8 @@ def _plain(labels: NDArray[Any], first: int, where: str) -> NDArray[Any]:
                 "correct it",
                 str(labels[wrong[0]]),
             )
-        # From here on a float may stand for a whole number beside it, since another label made
-        # floats of all.
+        # From this size on, floats are inexact: a float may stand for a neighbouring integer, if
+        # another label made all of them floats.
         large = np.flatnonzero(np.abs(labels) >= 2.0 ** (np.finfo(labels.dtype).nmant + 1))
         if large.size:
             raise DataError(
@@ -233,13 +233,13 @@ def _plain(labels: NDArray[Any], first: int, where: str) -> NDArray[Any]:
 
 
 def _whole_as_such(text: str) -> str:
-    """A text; of a whole number that programs have written as a float, `3.0`, that number."""
+    """A text; a whole number that a program has written as a float, `3.0`, becomes `3`."""
     found = _AS_FLOAT.fullmatch(text)
     return text if found is None else str(int(found[1]))
 
 
 def _declared(options: SourceOptions) -> tuple[str, ...] | None:
-    """The names that are declared for numbers; None if nothing is."""
+    """The declared names of classes, if labels are numbers; None if nothing is declared."""
     if options.class_names is None and options.classes is not None:
         return numbered(options.classes)
     return options.class_names

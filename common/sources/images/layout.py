@@ -1,4 +1,4 @@
-"""How pixels lie in an array, and how records are made of them."""
+"""The layout of pixels in an array, and making records from them."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ from .pixels import to_pixels
 from .squares import squares
 
 _LUMA: Final = np.array([19595, 38470, 7471], dtype=np.uint32)
-"""Shares of red, green and blue in brightness, in 2^-16 (ITU-R BT.601), as Pillow has them."""
+"""Weights of red, green and blue in brightness, in units of 2^-16 (ITU-R BT.601), as in Pillow."""
 
 
 @dataclass(frozen=True)
 class PixelLayout:
-    """How images lie in an array, and the form of the records that are made of them.
+    """The layout of images in an array, and the form of the records made from them.
 
     Attributes:
-        height: of an image as it is stored.
-        width: of the same.
-        stored: channels of the same.
-        last: whether each pixel has its channels beside it, and not each channel its pixels.
-        form: of a record.
+        height: height of a stored image.
+        width: width of a stored image.
+        stored: channels of a stored image.
+        last: whether channels are the last dimension, not the first.
+        form: the form of a record.
     """
 
     height: int
@@ -40,16 +40,16 @@ class PixelLayout:
 
     @classmethod
     def of(cls, shape: tuple[int, ...], options: SourceOptions, where: str) -> PixelLayout:
-        """The layout of images that are stored in a shape.
+        """The layout of images that are stored in a given shape.
 
         Args:
-            shape: of one image: (height, width), with a channel of 1 or 3 behind or before, or
-                flat, if it is a square of one channel.
-            options: the size and the channels that are wanted.
+            shape: the shape of one image: (height, width), with a dimension of 1 or 3 channels
+                after or before, or flat, if it is a square of one channel.
+            options: the wanted size and channels.
             where: the data, for the message.
 
         Raises:
-            SchemaError: it is no such shape, or not square and not to be resized.
+            SchemaError: it is no such shape, or not square and no size is given.
         """
         match shape:
             case (height, width, (1 | 3) as stored):
@@ -72,11 +72,11 @@ class PixelLayout:
 
     @property
     def stored_size(self) -> int:
-        """Number of values of an image as it is stored."""
+        """The number of values in a stored image."""
         return self.stored * self.height * self.width
 
     def records(self, stored: NDArray[Any], first: int, where: str) -> NDArray[np.uint8]:
-        """Records uint8 (b, channels * side * side) of as many images, each from itself alone.
+        """Make records, uint8 (b, channels * side * side), each from its own image alone.
 
         Args:
             stored: values (b, ...), in this layout.
@@ -84,7 +84,7 @@ class PixelLayout:
             where: the file, for messages.
 
         Raises:
-            DataError: a value is none of a pixel.
+            DataError: a value is not a pixel's.
         """
         images = to_pixels(stored, where, self.form, first)
         if self.last:
@@ -101,7 +101,7 @@ class PixelLayout:
 
 
 def shades_of_grey(planes: NDArray[np.uint8]) -> NDArray[np.uint8]:
-    """The brightness of colour images, to the bit as Pillow's conversion finds it.
+    """The brightness of colour images, equal to Pillow's conversion to the bit.
 
     Args:
         planes: uint8 (b, 3, height, width).

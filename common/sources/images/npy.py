@@ -1,7 +1,7 @@
 """NumPy arrays in a file: an .npy file, or a member of an .npz archive.
 
-Values that are stored as they are get mapped into memory, a window at a time; compressed ones are
-decompressed piece by piece. Python objects (pickles) are never loaded.
+Uncompressed values are mapped into memory, a window at a time; compressed ones are decompressed
+piece by piece. Python objects (pickles) are never loaded.
 """
 
 from __future__ import annotations
@@ -29,22 +29,22 @@ from ..remote import RemotePath
 _LOCAL_HEADER: Final = 30
 _ENCRYPTED: Final = 1
 _LONGEST_HEADER: Final = 1 << 14
-"""In bytes; NumPy takes no header of more than 10,000."""
+"""The longest header in bytes; NumPy accepts at most 10,000."""
 _MOST_TO_ONE: Final = 1032
-"""What deflate makes one byte of, at most."""
+"""The most bytes that deflate packs into one."""
 
 
 @dataclass(frozen=True)
 class ArrayFile:
-    """One array, of which the header has been read.
+    """An array in a file, whose header has been read.
 
     Attributes:
         path: the file.
-        name: what the array is called in messages, and in an archive.
-        shape: at least one dimension.
-        dtype: never of objects.
-        offset: where its values begin, in the file or in the member when it is decompressed.
-        compressed: whether they are.
+        name: its name in messages and in the archive.
+        shape: its shape, of at least one dimension.
+        dtype: its type, never of objects.
+        offset: where its values begin, in the file or in the decompressed member.
+        compressed: whether its values are compressed.
     """
 
     path: AnyPath
@@ -59,7 +59,7 @@ class ArrayFile:
         """Read the header of an .npy file.
 
         Raises:
-            DataError: it is no array, or none that dpntk reads.
+            DataError: it is not an array, or not one that dpntk reads.
         """
         with _reading_npy(path), opened(path, _LONGEST_HEADER) as file:
             shape, dtype, offset = _header(file, path, path.stem)
@@ -72,7 +72,7 @@ class ArrayFile:
         """Read the header of an array in an .npz archive.
 
         Raises:
-            DataError: the archive is damaged, or the array is none that dpntk reads.
+            DataError: the archive is damaged, or the array is not one that dpntk reads.
         """
         with opened_npz(path) as (file, archive):
             member = _member(archive, name, path)
@@ -95,12 +95,12 @@ class ArrayFile:
 
     @property
     def where(self) -> str:
-        """What messages call it."""
+        """Its name in messages."""
         return str(self.path) if self.path.suffix == ".npy" else f"{self.path}: {self.name}"
 
     @property
     def item_bytes(self) -> int:
-        """Size of one of its items, along the first dimension."""
+        """The size in bytes of one item along the first dimension."""
         return math.prod(self.shape[1:]) * self.dtype.itemsize
 
     def read(
@@ -109,7 +109,7 @@ class ArrayFile:
         """Yield (number of the first item, items) for `size` items at a time.
 
         Raises:
-            DataError: the file is damaged, or has been cut short meanwhile.
+            DataError: the file is damaged, or has been truncated meanwhile.
         """
         wanted = range(len(self))[start:stop]
         if self.compressed:
@@ -128,13 +128,13 @@ class ArrayFile:
             ):
                 place = self.offset + first * self.item_bytes
                 window = np.memmap(file, self.dtype, "r", place, shape)
-                items = np.array(window)  # what is not copied could vanish with the file
+                items = np.array(window)  # copied, because mapped values could vanish with the file
             yield first, items
 
     def _in_turn(
         self, file: IO[bytes], wanted: range, size: int
     ) -> Generator[tuple[int, NDArray[Any]], None, None]:
-        """What lies one behind the other in a file or member that cannot be mapped."""
+        """Read items sequentially from a file or member that cannot be mapped."""
         file.seek(self.offset + wanted.start * self.item_bytes)
         for first in wanted[::size]:
             count = min(size, wanted.stop - first)
@@ -144,7 +144,7 @@ class ArrayFile:
             yield first, np.frombuffer(content, self.dtype).reshape(count, *self.shape[1:])
 
     def _require_whole(self, size: int) -> None:
-        """Check that its file or member, of `size` bytes, can hold what the header announces."""
+        """Check that a file or member of `size` bytes can hold what the header announces."""
         there = size - self.offset
         if there < len(self) * self.item_bytes:
             raise self._cut_short(max(there, 0) // max(self.item_bytes, 1))
@@ -158,8 +158,8 @@ class ArrayFile:
 def _header(
     content: IO[bytes], path: AnyPath, name: str
 ) -> tuple[tuple[int, ...], np.dtype[Any], int]:
-    """Shape and type of an array, and where its values begin."""
-    file = io.BytesIO(content.read(_LONGEST_HEADER))  # it may announce a header of gigabytes
+    """The shape and type of an array, and the offset of its values."""
+    file = io.BytesIO(content.read(_LONGEST_HEADER))  # a file may announce a header of gigabytes
     version = np.lib.format.read_magic(file)
     try:
         if version == (1, 0):
@@ -185,11 +185,11 @@ def _header(
 
 
 def _member(archive: zipfile.ZipFile, name: str, path: AnyPath) -> zipfile.ZipInfo:
-    """What an archive says of an array.
+    """An archive's entry for an array.
 
     Raises:
-        DataError: there is none of that name, it is compressed otherwise than NumPy does, or it
-            cannot be as large as the archive says.
+        DataError: there is no such array, its compression is not NumPy's, or it cannot be as large
+            as the archive says.
     """
     try:
         member = archive.getinfo(f"{name}.npy")
@@ -204,7 +204,7 @@ def _member(archive: zipfile.ZipFile, name: str, path: AnyPath) -> zipfile.ZipIn
 
 @contextlib.contextmanager
 def _reading_npy(path: AnyPath) -> Iterator[None]:
-    """Turn NumPy's refusals into one clear line."""
+    """Turn NumPy's errors into one clear line."""
     with reading(path):
         try:
             yield
@@ -215,7 +215,7 @@ def _reading_npy(path: AnyPath) -> Iterator[None]:
 
 @contextlib.contextmanager
 def opened_npz(path: AnyPath) -> Iterator[tuple[BinaryIO, zipfile.ZipFile]]:
-    """Open an archive, and turn its reader's refusals into one clear line.
+    """Open an archive, and turn its reader's errors into one clear line.
 
     Yields:
         The file, and the archive in it.

@@ -1,10 +1,10 @@
-"""Images in Parquet files: a column of images, and a column of labels if they have some.
+"""Images in Parquet files: a column of images, and perhaps a column of labels.
 
-An image is the bytes of an image file such as PNG, alone or as the `bytes` of a struct (the common
-form of published image data sets), or values, uint8, floats in [0, 1], or others of a declared
-range: a flat list of height * width of them, or lists in lists, (height, width) or (height, width,
-3). Labels are numbers or texts; names of numbers are read if the file says what they are, and are
-the records' unless they are declared.
+An image may be the bytes of an image file such as PNG, alone or as the `bytes` of a struct (the
+common form of published image data sets). It may also be values: uint8, floats in [0, 1], or others
+with a declared range, as a flat list of height * width values or as nested lists, (height, width)
+or (height, width, 3). Labels are numbers or texts. If the file has names for numbers, they are
+read, and count as looked up in the records unless they are declared.
 """
 
 from __future__ import annotations
@@ -48,8 +48,8 @@ class _ValueDecoder:
     """Turns lists of values into pixels.
 
     Attributes:
-        shape: how many lists, or values, are in a list, from the outermost on.
-        layout: how pixels lie in them.
+        shape: the number of lists, or values, in a list, from the outermost on.
+        layout: the layout of the pixels.
     """
 
     shape: tuple[int, ...]
@@ -57,7 +57,7 @@ class _ValueDecoder:
 
     @classmethod
     def of_first(cls, column: pa.Array, where: str, options: SourceOptions) -> _ValueDecoder:
-        """A decoder for lists as long as the first one."""
+        """Make a decoder for lists as long as the first one."""
         values, shape = _values(column, (), 0, where)
         require_pixels(values.dtype, where, options)
         if len(shape) == 1 and math.isqrt(shape[0]) ** 2 != shape[0]:
@@ -73,7 +73,7 @@ class _ValueDecoder:
         return self.layout.form
 
     def decode(self, column: pa.Array, first: int, where: str) -> NDArray[np.uint8]:
-        """Pixels uint8 (b, channels * side * side) of a column of lists."""
+        """Decode a column of lists to pixels, uint8 (b, channels * side * side)."""
         values, _ = _values(column, self.shape, first, where)
         stored = values.reshape(len(column), -1)
         require_one_meaning(stored, where, self.layout.form, first)
@@ -86,10 +86,10 @@ class ParquetImageSource:
 
     Attributes:
         files: one or more, with the same columns.
-        counts: how many records each file holds.
-        columns: which columns hold what.
+        counts: the number of records in each file.
+        columns: the columns of images and labels.
         decoder: turns the images into pixels.
-        classes: which labels stand for them.
+        classes: the classes, and the labels that stand for them.
         schema: what is publicly known of the records.
     """
 
@@ -106,11 +106,11 @@ class ParquetImageSource:
 
         Args:
             files: with the same columns.
-            options: the size, channels and classes that are wanted or declared.
+            options: the wanted size and channels, and the declared classes.
 
         Raises:
             DataError: a file is damaged, or has no columns of images and labels.
-            SchemaError: sizes or classes that are not supported.
+            SchemaError: sizes or classes are not supported.
         """
         counts = []
         found: list[tuple[Columns, tuple[str, ...] | None]] = []
@@ -188,7 +188,7 @@ class ParquetImageSource:
 def _decoder(
     file: AnyPath, columns: Columns, options: SourceOptions
 ) -> ImageDecoder | _ValueDecoder:
-    """A decoder for images like the first one of a file."""
+    """Make a decoder for images like a file's first one."""
     with contextlib.closing(read_rows(file, [columns.image], 1, 0, 1)) as batches:
         _, batch = next(batches)
     where = f"{file}: record 0"
@@ -198,12 +198,12 @@ def _decoder(
 
 
 def _origin(named: tuple[str, ...], options: SourceOptions) -> Origin:
-    """The origin of classes that the metadata name.
+    """The origin of class names in the metadata.
 
-    What writes metadata has as a rule taken the names from folders or from the values of a column,
-    and so from the records: a class with a single record would have no name without it. They are
-    public knowledge only where the owner has declared them; a number alone declares those that have
-    their number for a name.
+    Programs that write metadata usually take the names from folders or from the values of a column,
+    and so from the records: without its only record, a class would have no name. The names are
+    public knowledge only if the owner has declared them; a number alone declares classes named by
+    their numbers.
     """
     declared = options.class_names is not None or (
         options.classes is not None and named == numbered(options.classes)
@@ -250,9 +250,9 @@ def _values(
     """All values of a column of lists, or of lists in lists, one after another.
 
     Args:
-        column: of records.
-        shape: how many lists, or values, are in a list, from the outermost on; if empty, as many as
-            in the first one.
+        column: the column.
+        shape: the number of lists, or values, in a list, from the outermost on; if empty, as in the
+            first list.
         first: number of the column's first record, from 0.
         where: the file, for the message.
 
@@ -260,8 +260,8 @@ def _values(
         The values, and the shape.
 
     Raises:
-        DataError: one is missing.
-        SchemaError: a list is of another length.
+        DataError: a value is missing.
+        SchemaError: a list has another length.
     """
     _require_all_there(column, first, where, "image")
     values, in_a_record = column, 1

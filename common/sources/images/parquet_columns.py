@@ -1,4 +1,4 @@
-"""Which columns of a Parquet file hold images and labels: by their types and names."""
+"""Finding the columns of images and labels in a Parquet file by their types and names."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ _LABEL_NAMES: Final = ("label", "labels", "class", "target", "y", "cls")
 
 @dataclass(frozen=True)
 class Columns:
-    """Which columns hold what.
+    """The columns of images and labels.
 
     Attributes:
-        image: name of the column of images, or of the bytes in it.
+        image: name of the column of images, or of their bytes.
         label: name of the column of labels; None if there is none.
         texts: whether labels are texts.
         encoded: whether images are bytes of image files; otherwise they are lists of values.
@@ -38,7 +38,7 @@ def find_columns(schema: pa.Schema, where: str) -> Columns:
     """Find the columns of images and of labels by their types and names.
 
     Raises:
-        DataError: there are none, or several that could be meant.
+        DataError: there are none, or several could be meant.
     """
     from pyarrow import types
 
@@ -53,7 +53,7 @@ def find_columns(schema: pa.Schema, where: str) -> Columns:
             paths[column.name] = column.name, False
         elif is_list(column.type) and types.is_integer(values):
             whole[column.name] = column.name, False
-    # Lists of other whole numbers may be anything: images only where nothing else is, or by name.
+    # Lists of other integers may be anything: they are images only by name, or if nothing else is.
     paths |= {name: path for name, path in whole.items() if not paths or name in _IMAGE_NAMES}
     what = "images (bytes of image files, or lists of numbers)"
     image = _choose(paths, _IMAGE_NAMES, what, where)
@@ -73,17 +73,17 @@ def _holds_files(kind: pa.DataType) -> bool:
 
 
 def _innermost(kind: pa.DataType) -> pa.DataType:
-    """The type of the values in lists, or in lists of lists; that of other values itself."""
+    """The type of the values in lists or nested lists; other types are returned unchanged."""
     while is_list(kind):
         kind = kind.value_type
     return kind
 
 
 def _label_column(schema: pa.Schema, image: str, where: str) -> str | None:
-    """The column of labels: one of a usual name, or else the only one of integers.
+    """The column of labels: one with a usual name, or else the only one of integers.
 
     Raises:
-        DataError: one of a usual name holds no labels, or several could be meant.
+        DataError: one with a usual name holds no labels, or several could be meant.
     """
     from pyarrow import types
 
@@ -101,7 +101,7 @@ def _label_column(schema: pa.Schema, image: str, where: str) -> str | None:
 
 
 def holds_texts(kind: pa.DataType) -> bool:
-    """Whether values of a type are texts, as they are or by their numbers in a dictionary."""
+    """Whether values of a type are texts, plain or dictionary-encoded."""
     from pyarrow import types
 
     if types.is_dictionary(kind):
@@ -116,7 +116,7 @@ def _holds_numbers(kind: pa.DataType) -> bool:
 
 
 def _choose(names: Iterable[str], usual: tuple[str, ...], what: str, where: str) -> str:
-    """The column of a usual name, or else the only one."""
+    """The column with a usual name, or else the only one."""
     candidates = list(names)
     for name in usual:
         if name in candidates:
@@ -132,7 +132,7 @@ def _choose(names: Iterable[str], usual: tuple[str, ...], what: str, where: str)
 
 
 def class_names(schema: pa.Schema, label: str | None) -> tuple[str, ...] | None:
-    """The classes' names, if the metadata has them as Hugging Face's `datasets` writes them."""
+    """The classes' names, if the metadata has them in the form of Hugging Face's `datasets`."""
     try:
         document = json.loads((schema.metadata or {})[b"huggingface"])
         names = document["info"]["features"][label]["names"]

@@ -1,4 +1,4 @@
-"""Pixels 0..255 from values as they are stored."""
+"""Converting stored values to pixels 0..255."""
 
 from __future__ import annotations
 
@@ -18,20 +18,21 @@ _OR_STORE = "or store pixels as uint8 in 0..255, or as floats in [0, 1]"
 
 
 def declare_range() -> str:
-    """What an error asks for where nobody can know which values are black and white."""
+    """The advice in errors if the values of black and white are unknown."""
     return f"say with {argument('value_range')} which values are black and white, such as"
 
 
 def require_pixels(dtype: np.dtype[Any], where: str, options: SourceOptions) -> None:
-    """Refuse values that are no pixels, or of which nobody said which of them are black and white.
+    """Refuse values that are not pixels, or whose range from black to white is unknown.
 
     Args:
-        dtype: of the values.
-        where: what they are called in messages.
-        options: which range is declared.
+        dtype: the values' type.
+        where: their name in messages.
+        options: the declared range, if any.
 
     Raises:
-        DataError: they are not numbers; or others than uint8 and floats, with no range declared.
+        DataError: they are not numbers; or they are neither uint8 nor floats, and no range is
+            declared.
     """
     if dtype.kind not in "iuf":
         raise DataError(f"{where} is {dtype}: store pixels as uint8, or as floats in [0, 1]")
@@ -40,20 +41,21 @@ def require_pixels(dtype: np.dtype[Any], where: str, options: SourceOptions) -> 
 
 
 def require_one_meaning(stored: NDArray[Any], where: str, form: Form, first: int) -> None:
-    """Refuse images that would be others if their array were one of floats.
+    """Refuse images whose meaning would change if their array held floats.
 
-    An array has one type for all images. One image with fractions makes floats of all, and a value
-    of 1, next to black among bytes, is white among floats. An image that has larger values, or
-    none but 0, can be read in one way only.
+    An array has one type for all images. One image with fractions turns all into floats, and a
+    value of 1, nearly black among bytes, is white among floats. An image with larger values, or
+    with 0 alone, can be read in only one way.
 
     Guarantee:
-        So other images decide nothing. (docs/privacy/proofs.md, statement 3.)
+        So no image is read differently because of other images. (docs/privacy/proofs.md, statement
+        3.)
 
     Args:
         stored: (b, ...), numbers.
         where: the array, for messages.
-        form: with the range, if one is declared: then the type plays no part; and whether images
-            are only compared with others, where the guarantee does not matter.
+        form: holds the range, if one is declared, in which case the type does not matter; and
+            whether images are only compared, in which case the guarantee does not matter.
         first: number of the record that `stored[0]` belongs to, from 0.
 
     Raises:
@@ -73,23 +75,22 @@ def require_one_meaning(stored: NDArray[Any], where: str, form: Form, first: int
 def to_pixels(
     stored: NDArray[Any], where: str, form: Form, first: int | None = None
 ) -> NDArray[np.uint8]:
-    """Values as they are stored as pixels: from black to white of the declared range 0..255.
+    """Convert stored values to pixels: black to white of the declared range becomes 0..255.
 
     Args:
         stored: (b, ...), numbers.
         where: the file, for messages.
-        form: with the range; without one it is 0 to 255, of floats 0 to 1; and whether they are
-            inverted.
-        first: number of the record that `stored[0]` belongs to, from 0; None if there is one record
-            in the file.
+        form: holds the range, by default 0 to 255, or 0 to 1 for floats; and whether to invert.
+        first: number of the record that `stored[0]` belongs to, from 0; None if the file has one
+            record.
 
     Raises:
-        DataError: a value is no number; or, if no range is declared, outside [0, 1].
+        DataError: a value is NaN; or, if no range is declared, outside [0, 1].
     """
     value_range = form.preparation.value_range
     if value_range is None and stored.dtype == np.uint8:
         return form.preparation.turned_back(stored)
-    # In one type: products of short floats are rounded elsewhere, and an array's type may be due
+    # All in one type: products of shorter floats round differently, and the array's type may be due
     # to other records.
     values = stored.astype(np.float64)
     low, high = (0.0, 1.0) if value_range is None else value_range
@@ -114,6 +115,6 @@ def _named(where: str, first: int | None, index: int) -> str:
 
 
 def _first(of_values: NDArray[np.bool_]) -> int | None:
-    """The first record in which something is true of a value, (b, ...); None if there is none."""
+    """The first record that has a true value in (b, ...); None if none has."""
     records = np.flatnonzero(of_values.reshape(len(of_values), -1).any(axis=1))
     return int(records[0]) if records.size else None

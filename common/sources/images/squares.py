@@ -1,4 +1,4 @@
-"""Square images of one size from images of any size."""
+"""Resizing images of any size to squares of one size."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from .form import Form
 
 
 def square(image: Image.Image, form: Form) -> Image.Image:
-    """An image as a square of the form's side, made of its own pixels alone."""
+    """Make an image a square of the form's side, from its own pixels alone."""
     side = form.side
     if image.size == (side, side):
         return image
@@ -25,7 +25,7 @@ def square(image: Image.Image, form: Form) -> Image.Image:
 
 
 def squares(images: NDArray[np.uint8], form: Form) -> NDArray[np.uint8]:
-    """The same of one channel of images, uint8 (b, height, width), as (b, side, side)."""
+    """The same for one channel of images, from uint8 (b, height, width) to (b, side, side)."""
     shape = (form.side, form.side)
     if images.shape[1:] == shape:
         return images
@@ -34,7 +34,7 @@ def squares(images: NDArray[np.uint8], form: Form) -> NDArray[np.uint8]:
 
 
 def _padded(image: Image.Image, side: int) -> Image.Image:
-    """An image in the middle of a black square; Pillow's own loses one that is thin as a line."""
+    """The image centred on a black square; Pillow's own function loses images as thin as a line."""
     longer = max(image.size)
     width, height = (max(1, round(length * side / longer)) for length in image.size)
     whole = Image.new(image.mode, (side, side))

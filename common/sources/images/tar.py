@@ -1,9 +1,8 @@
-"""Tar shards as WebDataset writes them: images such as `KEY.png`, each with its label.
+"""Tar shards in WebDataset's form: images such as `KEY.png`, each with its label.
 
 The label is in `KEY.cls` (a number in digits) or in `KEY.json` (`{"label": 3}`), beside the image.
-Images without any label are of one class.
-Shards are listed once, header by header; images are then read where they lie. Nothing is ever
-extracted to the disk, and members of other kinds are passed over.
+Images without any label form one class. Shards are listed once, header by header; images are then
+read in place. Nothing is ever extracted to the disk, and members of other kinds are ignored.
 
 Source: the WebDataset convention, in which the key is a member's name up to the first dot of its
 last part, and the members of one record follow one another.
@@ -48,13 +47,13 @@ _COMPRESSED: Final = (b"\x1f\x8b", b"BZh", b"\xfd7zXZ", b"(\xb5/\xfd")
 
 @dataclass(frozen=True, eq=False, repr=False)
 class _Shard(RedactedRepr):
-    """Where the images of one shard lie: 20 bytes for each.
+    """The places of a shard's images, 20 bytes for each.
 
     Attributes:
         path: the file.
-        offsets: int64 (n,), where each image begins.
-        sizes: int32 (n,), how many bytes it has.
-        labels: int64 (n,); -1 where there is none.
+        offsets: int64 (n,), the start of each image.
+        sizes: int32 (n,), its size in bytes.
+        labels: int64 (n,); -1 if there is none.
         unlabelled: the key of the first image without a label; empty if each has one.
     """
 
@@ -68,12 +67,12 @@ class _Shard(RedactedRepr):
         return len(self.labels)
 
     def extent(self, start: int, stop: int) -> int:
-        """How many bytes images start..stop-1 lie in, the header of the first one included."""
+        """The number of bytes that images start..stop-1 span, including the first one's header."""
         ends = self.offsets[stop - 1] + self.sizes[stop - 1]
         return int(ends - self.offsets[start]) + _BLOCK
 
     def read(self, file: IO[bytes], record: int) -> tuple[bytes, str]:
-        """One encoded image, and what to call it in messages.
+        """One encoded image, and its name in messages.
 
         Args:
             file: this shard, open.
@@ -104,7 +103,7 @@ class TarImageSource:
 
         Raises:
             DataError: a shard is damaged, or a record is not an image with a label.
-            SchemaError: sizes or classes that are not supported.
+            SchemaError: sizes or classes are not supported.
         """
         total = sum(size_of(file) for file in files)
         shards = []
@@ -164,7 +163,7 @@ class TarImageSource:
 
 @dataclass(repr=False)
 class _Record(RedactedRepr):
-    """What has been found of the record that is being listed."""
+    """The parts found so far of the record being listed."""
 
     key: str
     image: tuple[int, int] | None = None
@@ -173,7 +172,7 @@ class _Record(RedactedRepr):
 
 
 class _ShardListing:
-    """The records of one shard, put together from its members one by one."""
+    """Assembles the records of one shard from its members, one by one."""
 
     def __init__(self, path: AnyPath) -> None:
         self._path = path
@@ -182,7 +181,7 @@ class _ShardListing:
         self._unlabelled = ""
 
     def add(self, member: tarfile.TarInfo, file: IO[bytes]) -> None:
-        """Note a member if it is an image or a label."""
+        """Record a member if it is an image or a label."""
         match = _NAME.fullmatch(member.name)
         if match is None:
             return
@@ -212,7 +211,7 @@ class _ShardListing:
             self._record.number = _number(content, where)
 
     def finish_record(self) -> None:
-        """Take the record's image and label once all of its members are known."""
+        """Add the record's image and label once all its members are known."""
         record = self._record
         if not record.key:
             return
@@ -242,7 +241,7 @@ def _list(path: AnyPath) -> _Shard:
     """Go through a shard's headers once.
 
     Raises:
-        DataError: the shard is damaged, or holds something else than images with labels.
+        DataError: the shard is damaged, or does not hold images with labels.
     """
     listing = _ShardListing(path)
     with _opened(path) as file, tarfile.open(fileobj=file, mode="r:") as tar:
@@ -251,7 +250,7 @@ def _list(path: AnyPath) -> _Shard:
             if member.size < 0 or member.offset <= begin:
                 raise DataError(f"{path}: damaged at byte {member.offset}")
             begin = member.offset
-            # The archive would remember them all.
+            # The archive would keep them all in memory.
             tar.members.clear()  # type: ignore[attr-defined]
             listing.add(member, file)
         _require_end(file, tar.offset, path)
@@ -260,10 +259,10 @@ def _list(path: AnyPath) -> _Shard:
 
 
 def _require_every_label(shards: Iterable[_Shard]) -> None:
-    """Refuse images without labels among others that have one.
+    """Refuse images without a label among others that have one.
 
     Raises:
-        DataError: there is one.
+        DataError: there is such an image.
     """
     for shard in shards:
         if key := shard.unlabelled:
@@ -273,10 +272,10 @@ def _require_every_label(shards: Iterable[_Shard]) -> None:
 
 
 def _require_end(file: IO[bytes], offset: int, path: AnyPath) -> None:
-    """Refuse a shard whose members stop before its end, or that has no mark of its end.
+    """Refuse a shard whose members stop before its end, or that has no end mark.
 
     Raises:
-        DataError: records would be missed without a word.
+        DataError: records would be silently lost.
     """
     file.seek(offset)
     mark = file.read(_BLOCK)
@@ -311,7 +310,7 @@ def _number_in(document: bytes, where: str) -> int:
 
 @contextlib.contextmanager
 def _opened(path: AnyPath) -> Iterator[BinaryIO]:
-    """Open a shard, and turn the archive reader's refusals into one clear line."""
+    """Open a shard, and turn the archive reader's errors into one clear line."""
     with opened(path) as file:
         try:
             yield file

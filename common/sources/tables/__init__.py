@@ -1,1 +1,1 @@
-"""Tables, in every form in which they are read."""
+"""Reading tables, in every supported form."""

@@ -1,4 +1,4 @@
-"""Which category a value is: by the value itself, however its column is stored or written."""
+"""Finding a value's category from the value itself, however its column is stored or written."""
 
 from __future__ import annotations
 
@@ -22,26 +22,27 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 Number = int | float | Decimal
-"""Equal ones have equal hashes in Python, whatever their types: 1, 1.0, True, Decimal("1.00")."""
+"""Equal numbers have equal hashes in Python, whatever their types: 1, 1.0, True,
+Decimal("1.00")."""
 
 _TRUTHS: Final = {"false": 0, "true": 1}
 _MOST_EXACT: Final = {16: 2**11, 32: 2**24, 64: 2**53}
-"""By the bits of a float: from here on it rounds whole numbers."""
+"""Maps the bits of a float to the size from which it rounds integers."""
 
 
 class CategoryFinder:
     """Finds values among the categories of a column.
 
-    Texts are the category that is written so. Otherwise equal numbers are the same category: 1,
-    1.0, Decimal("1.00"), True, and the texts "1.0" and "true" are all of "1", if none of them is a
-    category itself. Of several categories that are one number, numbers are the shortest.
+    A text belongs to the category that is written the same. Otherwise equal numbers belong to the
+    same category: 1, 1.0, Decimal("1.00"), True, and the texts "1.0" and "true" all belong to "1",
+    unless one of them is a category itself. If several categories are the same number, numbers
+    belong to the shortest.
 
     Guarantee:
-        What a value is found to be depends on nothing but the value and the schema. Programs choose
-        the type of a column by all of its values: whole numbers become floats where one of them is
-        missing, and decimals get the digits of the longest. So the type decides nothing, and one
-        that may have rounded a category to another is refused. (docs/privacy/proofs.md, statement
-        3.)
+        A value's category depends only on the value and the schema. Programs choose the type of a
+        column by all of its values: integers become floats if one of them is missing, and decimals
+        get the digits of the longest. So the type decides nothing, and a type that may have rounded
+        one category to another is refused. (docs/privacy/proofs.md, statement 3.)
     """
 
     def __init__(self, column: Column, form: CsvFormat) -> None:
@@ -57,14 +58,14 @@ class CategoryFinder:
         self._largest = max(map(abs, whole), default=Decimal(0))
 
     def codes(self, values: pa.Array, where: str) -> NDArray[np.int64]:
-        """Indices of categories, int64 (n,); `MISSING` of what is in none.
+        """The indices of values' categories, int64 (n,); `MISSING` for values in none.
 
         Args:
             values: texts, numbers or truth values.
-            where: they are, for messages.
+            where: their place, for messages.
 
         Raises:
-            SchemaError: they are of another type, or of one that may have rounded them.
+            SchemaError: they have another type, or one that may have rounded them.
         """
         from pyarrow import types
 
@@ -106,19 +107,19 @@ class CategoryFinder:
         return self._numbers.get(self._held(number), MISSING)
 
     def _held(self, number: Number) -> Number:
-        """A number as the column's type holds it."""
+        """A number, as the column's type stores it."""
         return number if self._floats is None else self._floats(number)
 
     def _numbered(self) -> dict[Number, int]:
-        """Categories by the numbers that they are, in the order in which they are preferred."""
+        """The indices of categories that are numbers, by number; the preferred category wins."""
         ranked = sorted(enumerate(self._column.categories), key=lambda each: len(each[1]))
         numbers = [(_number(text), index) for index, text in ranked]
         found: dict[Number, int] = {}
         for number, index in numbers:
             if number is not None and math.isfinite(held := self._held(number)):
                 found.setdefault(held, index)
-        # Fractions are rounded in floats. Those of 32 bits stay what they are when a program makes
-        # them such of 64.
+        # Floats round fractions. 32-bit floats keep their values when a program converts them to 64
+        # bits.
         in_memory: tuple[Callable[[Number], float], ...] = (float, _float32)
         for rounded in in_memory:
             for number, index in numbers:
@@ -131,18 +132,18 @@ class CategoryFinder:
 
 
 def for_each(values: pa.Array, find: Callable[[Any], int]) -> NDArray[np.int64]:
-    """What is found for each value, int64 (n,), each different one being asked for once.
+    """Apply `find` to each value, once for each distinct value; int64 (n,).
 
     Args:
         values: numbers, truth values or texts.
-        find: what to say of one; of those that are null, `MISSING` is said.
+        find: gives the result for a value; null values give `MISSING`.
     """
     import pyarrow
     from pyarrow import types
 
     if types.is_decimal(values.type) and values.type.bit_width < 128:  # Arrow cannot look these up
         values = values.cast(pyarrow.decimal128(values.type.precision, values.type.scale))
-    if types.is_float16(values.type):  # nor could older versions these
+    if types.is_float16(values.type):  # older versions cannot, either
         values = values.cast(pyarrow.float32())
     encoded = values.dictionary_encode()
     found = [find(value) for value in encoded.dictionary.to_pylist()]
@@ -158,22 +159,22 @@ def numbers_among(texts: tuple[str, ...], form: CsvFormat) -> frozenset[float]:
     written = with_points(pyarrow.array(texts, pyarrow.string()), form).to_pylist()
     numbers = [number for number in map(_number, written) if number is not None]
     rounded = {float(number) for number in numbers}
-    # Fractions as floats of 32 bits have them, wherever these are held since.
+    # Also fractions as 32-bit floats round them, however these are stored now.
     rounded |= {short for short in map(_float32, numbers) if math.isfinite(short) and short % 1}
     return frozenset(filter(math.isfinite, rounded))
 
 
 def is_among(value: Number | str, numbers: frozenset[float]) -> bool:
-    """Whether a value is one of some numbers, however it is stored or written.
+    """Whether a value is one of the given numbers, however it is stored or written.
 
     Guarantee:
-        All are compared as the nearest float, which a program may have made of whole numbers
-        because another row lacks a value. So the type decides nothing. (docs/privacy/proofs.md,
+        All are compared as the nearest float, because a program may have converted integers to
+        floats if another row lacks a value. So the type decides nothing. (docs/privacy/proofs.md,
         statement 3.)
 
     Args:
-        value: a number, or a text in which a number has a point.
-        numbers: of `numbers_among`.
+        value: a number, or a text with a decimal point.
+        numbers: the result of `numbers_among`.
     """
     number = _number(value) if isinstance(value, str) else value
     return number is not None and float(number) in numbers

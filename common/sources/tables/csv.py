@@ -1,4 +1,4 @@
-"""Reading CSV files as texts, block by block: what the texts mean is for the schema to say."""
+"""Reading CSV files as texts, block by block; the schema says what the texts mean."""
 
 from __future__ import annotations
 
@@ -29,16 +29,16 @@ _BOM: Final = "\ufeff"
 _LINE_FEED: Final = ord("\n")
 _CARRIAGE_RETURN: Final = ord("\r")
 _UNDECODED: Final = re.compile("[\udc80-\udcff]")
-"""What `surrogateescape` makes of bytes that are not in an encoding."""
+"""The characters that `surrogateescape` makes from undecodable bytes."""
 
 
 def is_csv(path: AnyPath) -> bool:
-    """Whether a file's name says that it is CSV."""
+    """Whether a file is CSV by its name."""
     return path.name.lower().endswith(SUFFIXES)
 
 
 def read_header(path: AnyPath, form: CsvFormat) -> tuple[str, ...]:
-    """Names of the columns.
+    """The names of the columns.
 
     Raises:
         DataError: the file is empty, cannot be read, or is not in the encoding.
@@ -48,7 +48,7 @@ def read_header(path: AnyPath, form: CsvFormat) -> tuple[str, ...]:
     if not start:
         raise DataError(f"{path}: the file is empty")
     with _reading(path, form):
-        # Other rows may be cut by the end of what was read, in the middle of a character.
+        # What was read may end in the middle of another row's character.
         text = start.decode(form.encoding, errors="ignore" if len(start) > 1 << 20 else "strict")
     rows = csv.reader(io.StringIO(text.removeprefix(_BOM), newline=""), delimiter=form.separator)
     try:
@@ -65,17 +65,17 @@ def read_header(path: AnyPath, form: CsvFormat) -> tuple[str, ...]:
 def read_csv(
     path: AnyPath, header: tuple[str, ...], names: tuple[str, ...], form: CsvFormat
 ) -> Generator[pa.RecordBatch, None, None]:
-    """Yield the rows of a file, block by block, each value as a text.
+    """Yield the rows of a file, block by block, with each value as a text.
 
     Args:
         path: the file, gzipped if its name ends so.
         header: the names of all its columns.
-        names: those to read.
-        form: how it is written.
+        names: the columns to read.
+        form: the file's format.
 
     Raises:
-        DataError: a row has more or fewer values than the header, leaves a quote open, or the file
-            is damaged.
+        DataError: a row has more or fewer values than the header or leaves a quote open, or the
+            file is damaged.
     """
     import pyarrow
 
@@ -89,7 +89,7 @@ def read_csv(
     with _reading(path, form), _opened(path) as stream:
         try:
             for rows in _reader(stream, header, names, form, note):
-                # In any column: others than those of `names` may have swallowed rows.
+                # In any column: those not in `names` may have swallowed rows, too.
                 several_lines = several_lines or any(map(_has_line_break, rows.columns))
                 yield rows.select(names)
         except pyarrow.ArrowInvalid:
@@ -103,9 +103,9 @@ def read_csv(
                 f"or put what holds a {form.separator!r} into quotes"
             ) from None  # Arrow's error quotes the row
 
-    if several_lines:  # as where a quote is not closed, or not where it should be
+    if several_lines:  # a quote may be unclosed or misplaced
         _require_closed_quotes(path, form)
-    if len(header) == 1:  # so that nothing else tells a part of a value from a row
+    if len(header) == 1:  # nothing else distinguishes part of a value from a row
         _require_one_row_end(path, form)
 
 
@@ -116,11 +116,11 @@ def _reader(
     form: CsvFormat,
     invalid_row_handler: Callable[[pa.csv.InvalidRow], str],
 ) -> pa.csv.CSVStreamingReader:
-    """Arrow's, for texts in the columns of `names`."""
+    """Arrow's reader, for texts in the columns of `names`."""
     import pyarrow
     import pyarrow.csv
 
-    # Others are bytes, which need not be in the encoding.
+    # Other columns are read as bytes, which need not be in the encoding.
     column_types = dict.fromkeys(header, pyarrow.binary())
     column_types |= dict.fromkeys((*names, header[-1]), pyarrow.string())
     return pyarrow.csv.open_csv(
@@ -131,7 +131,7 @@ def _reader(
         parse_options=pyarrow.csv.ParseOptions(
             delimiter=form.separator,
             newlines_in_values=True,
-            # Of a single column, an empty line is a row: a value that is not there.
+            # In a single column, an empty line is a row with a missing value.
             ignore_empty_lines=len(header) > 1,
             invalid_row_handler=invalid_row_handler,
         ),
@@ -144,13 +144,13 @@ def _reader(
 def require_no_returns(rows: pa.RecordBatch, number: int, where: str) -> None:
     """Refuse carriage returns within values.
 
-    Arrow reads a file in pieces. If one ends between the two signs of a line break in a value, the
-    second is lost. Where pieces end depends on all earlier rows, so these would decide how a value
-    is read: whose a row is, or which category.
+    Arrow reads a file in pieces. If a piece ends between the two characters of a line break in a
+    value, the second is lost. Where pieces end depends on all earlier rows, so these would decide
+    how a value is read, such as a category or the person that a row belongs to.
 
     Args:
         rows: texts, as Arrow has read them.
-        number: of the first row, from 0.
+        number: number of the first row, from 0.
         where: the file, for messages.
 
     Raises:
@@ -169,18 +169,18 @@ def require_no_returns(rows: pa.RecordBatch, number: int, where: str) -> None:
 
 
 def _has_line_break(values: pa.Array) -> bool:
-    """Whether there is one in any of some texts, or bytes."""
+    """Whether any of some texts, or bytes, has a line break."""
     return _has(values, _LINE_FEED) or _has(values, _CARRIAGE_RETURN)
 
 
 def _has(values: pa.Array, sign: int) -> bool:
-    """Whether a byte is in any of some texts, or bytes, or in others that lie beside them."""
+    """Whether a byte occurs in some texts or bytes, or in others in the same buffer."""
     text = values.buffers()[-1]
     return text is not None and bool((np.frombuffer(text, np.uint8) == sign).any())
 
 
 def _require_closed_quotes(path: AnyPath, form: CsvFormat) -> None:
-    """Check that no quote is left open: Arrow takes all that follows, up to the next, for a value.
+    """Check that no quote is left open: Arrow reads everything up to the next one as a value.
 
     Raises:
         DataError: one is.
@@ -200,10 +200,10 @@ def _require_closed_quotes(path: AnyPath, form: CsvFormat) -> None:
 
 
 def _require_one_row_end(path: AnyPath, form: CsvFormat) -> None:
-    """Check that all rows end alike, but for the last one, which need not end.
+    """Check that all rows have the same line ending; the last one may have none.
 
-    Before Python 3.13 its `csv`, and so pandas, wrote a carriage return without quotes where lines
-    end otherwise. A value that holds one would count as two rows.
+    Before Python 3.13, its `csv` module, and so pandas, wrote a carriage return unquoted if lines
+    end in another way. A value that contains one would count as two rows.
 
     Raises:
         DataError: they do not.
@@ -228,7 +228,7 @@ def _require_one_row_end(path: AnyPath, form: CsvFormat) -> None:
 
 @contextlib.contextmanager
 def _lines(path: AnyPath, form: CsvFormat) -> Iterator[io.TextIOWrapper]:
-    """The lines of a file with the ends that they have, for Python's `csv`, however long."""
+    """The lines of a file with their own endings, for Python's `csv`, however long they are."""
     size = csv.field_size_limit(_LONGEST_VALUE)
     try:
         with _reading(path, form), _opened(path) as stream:
@@ -251,7 +251,7 @@ def _opened(path: AnyPath) -> Iterator[pa.NativeFile]:
 
 @contextlib.contextmanager
 def _reading(path: AnyPath, form: CsvFormat) -> Iterator[None]:
-    """Turn refusals of Arrow and of the codec, which may quote records, into one clear line."""
+    """Turn errors of Arrow and the codec, which may quote records, into one clear line."""
     import pyarrow
 
     with reading(path):

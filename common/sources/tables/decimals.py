@@ -1,4 +1,4 @@
-"""Numbers in texts, written as CSV files of several countries have them."""
+"""Numbers in texts, with the decimal marks of different countries."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ _NO_DIGIT: Final = "_"
 
 
 def with_points(texts: pa.Array, form: CsvFormat) -> pa.Array:
-    """Texts whose numbers are numbers to Arrow, without spaces around.
+    """Convert numbers in texts to the form that Arrow reads, without surrounding spaces.
 
-    With a decimal comma a text with a point is none: 1.234 would be another number.
+    With a decimal comma, a text with a point is not a number: 1.234 would be another one.
     """
     from pyarrow import compute
 

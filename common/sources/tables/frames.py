@@ -1,4 +1,4 @@
-"""Tables in memory: data frames of pandas and of Polars, Arrow tables, and what can be one."""
+"""Tables in memory: pandas and Polars data frames, Arrow tables, and anything like them."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 ROWS: Final = 1 << 14
-"""How many rows are read at a time."""
+"""The number of rows that are read at a time."""
 _DATES: Final = (datetime.date, np.datetime64)
-"""Types of days, and of times on a day."""
+"""The types of dates and times."""
 _DURATIONS: Final = (datetime.timedelta, np.timedelta64)
 _TIMES: Final = (*_DATES, *_DURATIONS, datetime.time)
 _TRUTHS: Final = frozenset({bool, np.bool_})
@@ -36,23 +36,23 @@ _TRUTHS: Final = frozenset({bool, np.bool_})
 
 @runtime_checkable
 class Frame(Protocol):
-    """What hands its columns over by Arrow's protocol, as pandas, Polars and pyarrow do."""
+    """A table that exports its columns by Arrow's protocol, as pandas, Polars and pyarrow do."""
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
-        """A stream of Arrow's, in a capsule."""
+        """An Arrow stream, in a capsule."""
         ...
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class FrameSource(RedactedRepr):
-    """A table in memory, whose rows become records as those of a file do. SENSITIVE.
+    """A table in memory, whose rows become records like those of a file. SENSITIVE.
 
-    Rows are numbered from 1 in messages; an index of pandas is not used.
+    Messages number rows from 1; a pandas index is not used.
 
     Attributes:
         schema: what is publicly known of it.
-        table: its columns, and that of the privacy unit.
-        where: what messages call it.
+        table: its columns, including the privacy unit's.
+        where: its name in messages.
     """
 
     schema: TableSchema
@@ -64,11 +64,11 @@ class FrameSource(RedactedRepr):
         """Take over the columns that the schema describes.
 
         Args:
-            frame: whatever hands over Arrow's columns; it is not changed.
-            schema: of the table.
+            frame: the table; it is not changed.
+            schema: its schema.
 
         Raises:
-            DataError: there are no rows, or a column's values are not of one kind.
+            DataError: there are no rows, or a column's values are of several kinds.
             SchemaError: the columns are not those of the schema.
         """
         where, held = type(frame).__name__, _held(frame)
@@ -92,7 +92,7 @@ class FrameSource(RedactedRepr):
         return records_fingerprint(regrouped(parts, ROWS), digest(self.schema.to_json()))
 
     def batches(self, size: int, start: int = 0, stop: int | None = None) -> Iterator[Batch]:
-        """See `Source`. How many values were beyond their bounds is shown at the end."""
+        """See `Source`. The number of values beyond their bounds is shown at the end."""
         yield from encoded_batches(self.schema, self._rows(start, stop), size)
 
     def values(self, *, keep_unlisted: bool = False) -> dict[str, NDArray[Any]]:
@@ -104,7 +104,7 @@ class FrameSource(RedactedRepr):
         return parts_of_values(self.schema, self._rows(0, None))
 
     def only(self, name: str) -> RowsInPlace:
-        """Yield one column of all rows, that of the privacy unit or of the schema.
+        """Yield one column of all rows, either the privacy unit's or one of the schema.
 
         Raises:
             SchemaError: there is no such column.
@@ -129,7 +129,7 @@ def to_arrow(frame: Frame) -> pa.Table:
     """All columns of a frame, in types that Arrow computes with.
 
     Raises:
-        DataError: the values of a column are not of one kind.
+        DataError: the values of a column are of several kinds.
         SchemaError: two columns have the same name.
     """
     where, held = type(frame).__name__, _held(frame)
@@ -139,13 +139,13 @@ def to_arrow(frame: Frame) -> pa.Table:
 
 
 def _of_pandas(data: object) -> bool:
-    """Whether it is a data frame of pandas, whose older versions do not speak Arrow's protocol."""
+    """Whether it is a pandas data frame; older ones do not support Arrow's protocol."""
     pandas = sys.modules.get("pandas")
     return pandas is not None and isinstance(data, pandas.DataFrame)
 
 
 def _held(frame: Frame) -> Any:  # noqa: ANN401 - neither pandas nor pyarrow has types
-    """A frame of pandas as it is, any other as a table of Arrow: some can be read only once."""
+    """A pandas frame unchanged, any other as an Arrow table: some can be read only once."""
     import pyarrow
 
     if _of_pandas(frame):
@@ -160,7 +160,7 @@ def _held(frame: Frame) -> Any:  # noqa: ANN401 - neither pandas nor pyarrow has
 
 
 def _names(held: Any, where: str) -> tuple[str, ...]:  # noqa: ANN401
-    """The names of a table's columns, none of which is quoted if it is no text."""
+    """The names of a table's columns; errors do not quote names that are not texts."""
     names = tuple(map(str, held.columns if _of_pandas(held) else held.column_names))
     for place, name in enumerate(names, 1):
         try:
@@ -171,7 +171,7 @@ def _names(held: Any, where: str) -> tuple[str, ...]:  # noqa: ANN401
 
 
 def _columns(held: Any, wanted: Sequence[str], where: str) -> pa.Table:  # noqa: ANN401
-    """Some columns, in types that Arrow computes with; of several without a name the first."""
+    """Some columns, in types that Arrow computes with; the first of several without a name."""
     import pyarrow
 
     names = _names(held, where)
@@ -196,18 +196,19 @@ def _columns(held: Any, wanted: Sequence[str], where: str) -> pa.Table:  # noqa:
 
 
 def _require_one_kind(column: Any) -> None:  # noqa: ANN401
-    """Check that Arrow will not read values of a column by what others are.
+    """Check that Arrow does not convert a column's values depending on other values.
 
-    A column of any Python objects gets one type from all of them: a whole number would make whole
-    numbers of short floats, a float numbers of truth values and negative ones of those from 2^63
-    on, a time days or microseconds of all that can be a whole number, and a first date decides
-    whether a later time with a time zone is the day on its own clock or that of Greenwich.
+    A column of arbitrary Python objects gets one type from all of them. An integer would turn short
+    floats into integers; a float would turn truth values into numbers, and integers from 2^63 on
+    into negative ones; a time would turn everything that can be an integer into days or
+    microseconds; and a first date decides whether a later time with a time zone becomes the day on
+    its own clock or that in Greenwich.
 
     Guarantee:
         How a value is read does not depend on others. (docs/privacy/proofs.md, statement 3.)
 
     Raises:
-        TypeError: it would.
+        TypeError: the conversion would.
     """
     if column.dtype == "category":
         column = column.cat.categories.to_series()
@@ -215,7 +216,7 @@ def _require_one_kind(column: Any) -> None:  # noqa: ANN401
         return
     values = column.dropna()
     kinds = set(map(type, values))
-    # Arrow crashes on such missing times where numbers of NumPy follow.
+    # Arrow crashes on such missing times if NumPy numbers follow.
     lacking = column[column.isna()]
     kinds |= {type(one) for one in lacking if isinstance(one, np.datetime64 | np.timedelta64)}
     times = {kind for kind in kinds if issubclass(kind, _TIMES)}
@@ -230,12 +231,12 @@ def _require_one_kind(column: Any) -> None:  # noqa: ANN401
         raise TypeError("something else beside dates, times or durations")
     if len({issubclass(kind, _DURATIONS) for kind in times}) > 1:
         raise TypeError("durations beside dates or times")
-    if times:  # most columns of objects are of texts, and have no value to be looked at
+    if times:  # most object columns hold texts, and no value needs a check
         dated = (value for value in values if isinstance(value, _DATES))
         if len({getattr(value, "tzinfo", None) is not None for value in dated}) > 1:
             raise TypeError("times with a time zone beside dates, or times without one")
 
 
 def _is_uint64(kind: type) -> bool:
-    """Whether a type of numbers has 64 bits and no sign."""
+    """Whether a type holds unsigned 64-bit integers."""
     return issubclass(kind, np.unsignedinteger) and np.dtype(kind).itemsize == 8

@@ -1,11 +1,11 @@
-"""Tables in which a person may have several rows: the first few count, and the rest are left out.
+"""Tables in which a person may have several rows: the first few count, the rest are left out.
 
 Guarantee:
-    Which rows of a person count depends on nothing but the order of that person's own rows: the
-    first ones do. So adding or removing all rows of a person does not change which rows of others
-    count, and changes the sums by at most as many records as count. That others' rows keep their
-    order is up to whoever made the table: a shuffle with a fixed seed changes it.
-    (docs/privacy/proofs.md, statement 21.)
+    Which rows of a person count depends only on the order of that person's own rows: the first ones
+    do. So adding or removing all rows of a person does not change which rows of others count, and
+    changes the sums by at most as many records as count. Whoever makes the table must keep the
+    order of other persons' rows: a shuffle with a fixed seed changes it. (docs/privacy/proofs.md,
+    statement 21.)
 """
 
 from __future__ import annotations
@@ -39,18 +39,19 @@ if TYPE_CHECKING:
 _TEXTS: Final = "texts"
 _WHOLE_NUMBERS: Final = "whole numbers"
 _BLANKS: Final = r"[\s\p{Z}\p{Cf}]+"
-"""Spaces, and characters that nobody sees, such as a mark of byte order at a text's beginning."""
+"""Spaces and invisible characters, such as a byte order mark at a text's beginning."""
 _ZEROS: Final = r"^0*([0-9]+)(?:\.0*)?$"
-"""Around a whole number: 7 becomes 7.0 where a program made floats of a column, or 007 was 7."""
+"""A whole number with zeros around it: a program may turn 7 into 7.0 in a float column, or 007 into
+7."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class BoundedSource(RedactedRepr):
-    """The rows of a table that count: of each person the first ones, in the order of the table.
+    """The rows of a table that count: the first ones of each person, in the table's order.
 
     Attributes:
-        table: all rows.
-        counts: bool (n,), which of them count.
+        table: the whole table.
+        counts: bool (n,), whether each row counts.
     """
 
     table: TableSource | FrameSource
@@ -62,7 +63,7 @@ class BoundedSource(RedactedRepr):
         return self.table.schema
 
     def __len__(self) -> int:
-        """Number of rows that count."""
+        """The number of rows that count."""
         return int(self.counts.sum())
 
     def fingerprint(self) -> str:
@@ -87,16 +88,16 @@ class BoundedSource(RedactedRepr):
 
 
 def with_bounded_units(source: Source) -> Source:
-    """The source, of which only as many rows of a person count as its schema says.
+    """Limit a source to as many rows per person as its schema declares.
 
-    How many were left out is shown to the user, and kept nowhere.
+    The number of rows left out is shown to the user, and stored nowhere.
 
     Args:
-        source: opened; as it is if its records are protected one by one.
+        source: an open source; returned unchanged if its records are protected one by one.
 
     Raises:
-        DataError: a row does not say whose it is.
-        SchemaError: the column that says so is not there, or holds neither texts nor whole numbers.
+        DataError: a row lacks the privacy unit's value.
+        SchemaError: the unit's column does not exist, or holds neither texts nor integers.
     """
     unit = source.schema.privacy_unit
     if unit is None or isinstance(source, BoundedSource):
@@ -119,7 +120,7 @@ def with_bounded_units(source: Source) -> Source:
 
 
 def _persons(source: TableSource | FrameSource, unit: PrivacyUnit) -> NDArray[np.int64]:
-    """Whose the rows are, int64 (n,): the numbers of different values, from 0."""
+    """The person of each row, int64 (n,): the index of its distinct value, from 0."""
     import pyarrow
 
     parts, kind = [], ""
@@ -135,7 +136,7 @@ def _persons(source: TableSource | FrameSource, unit: PrivacyUnit) -> NDArray[np
             kind = found
             _require_there(values, source.schema.csv, unit, where, first)
             parts.append(values.cast(pyarrow.large_string()))
-    # Not in one piece, which could have no more than 2 GB of texts.
+    # Not in one piece, which could hold at most 2 GB of texts.
     encoded = pyarrow.chunked_array(parts).dictionary_encode().unify_dictionaries()
     if kind == _TEXTS:
         _warn_of_near_alike(encoded.chunk(0).dictionary, unit)
@@ -146,11 +147,11 @@ def _persons(source: TableSource | FrameSource, unit: PrivacyUnit) -> NDArray[np
 
 
 def _warn_of_near_alike(values: pa.Array, unit: PrivacyUnit) -> None:
-    """Say it if a person may be taken for two, each of whom has as many rows that count.
+    """Warn if one person may count as two, each with the full number of rows.
 
     Args:
-        values: of the column, each of them once.
-        unit: that it tells apart.
+        values: the column's distinct values.
+        unit: the privacy unit.
     """
     from pyarrow import compute
 
@@ -183,7 +184,7 @@ def _kind(values: pa.Array, where: str, unit: PrivacyUnit) -> str:
 def _require_there(
     values: pa.Array, form: CsvFormat, unit: PrivacyUnit, where: str, first: int
 ) -> None:
-    """Check that each row says whose it is; nothing but white space does not."""
+    """Check that each row has the privacy unit's value; white space is not a value."""
     from pyarrow import compute, types
 
     missing = missing_in(values, form)
@@ -199,7 +200,7 @@ def _require_there(
 
 
 def _places(persons: NDArray[np.int64]) -> NDArray[np.int64]:
-    """For each row, how many rows of the same person come before it."""
+    """For each row, the number of earlier rows of the same person."""
     order = np.argsort(persons, kind="stable")
     starts = np.searchsorted(persons[order], persons[order], side="left")
     places = np.empty(len(persons), dtype=np.int64)

@@ -1,4 +1,4 @@
-"""From Arrow's columns to what the schema says that they hold: numbers, codes and records."""
+"""Converting Arrow's columns to numbers, codes and records, as the schema describes them."""
 
 from __future__ import annotations
 
@@ -33,17 +33,17 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 _EXAMPLE: Final = np.array([31 * DAY - DAY // 2])
-"""Noon on the last day of January, 1970."""
+"""An example of a time: noon on the last day of January, 1970."""
 _LONG_EXAMPLE: Final = np.array([3 * DAY + 4 * 3600 + 300])
-"""Three days, four hours and five minutes."""
+"""An example of a duration: three days, four hours and five minutes."""
 
 
 RowsInPlace = Generator[tuple[str, int, "pa.RecordBatch"], None, None]
-"""Rows of a table's columns, each time with where they are from and the number of the first."""
+"""Blocks of a table's rows, each with its source and the number of its first row."""
 
 
 def encoded_batches(schema: TableSchema, rows: RowsInPlace, size: int) -> Iterator[Batch]:
-    """Turn rows into records, `size` at a time; say at the end how many values were clipped."""
+    """Encode rows as records, `size` at a time; report at the end how many values were clipped."""
     reader = RowReader(schema)
     with contextlib.closing(read_ahead(rows)) as found:
         encoded = (reader.encode(part, first, where) for where, first, part in found)
@@ -65,18 +65,19 @@ def parts_of_values(
 def all_values(
     schema: TableSchema, rows: RowsInPlace, *, keep_unlisted: bool = False
 ) -> dict[str, NDArray[Any]]:
-    """Read a whole table, column by column, as its schema understands it.
+    """Read a whole table, column by column, as its schema describes it.
 
     Args:
-        schema: of the table.
-        rows: of it.
-        keep_unlisted: whether categories that the schema does not list are `UNLISTED`, and no
-            errors: rows that are only compared with others may hold such. Of a label with two
-            classes they stay errors, for such a row is neither positive nor negative.
+        schema: the table's schema.
+        rows: the table's rows.
+        keep_unlisted: whether categories that the schema does not list become `UNLISTED` instead of
+            errors: rows that are only compared with others may have such. For a label with two
+            classes they stay errors, because such a row is neither positive nor negative.
 
     Returns:
-        Name to float64 (n,) between the bounds, NaN where missing, of a numeric column; to int64
-        (n,) indices of categories, `MISSING` where missing, of another.
+        A mapping from each column's name to its values: for a numeric column, float64 (n,) between
+        the bounds, NaN where missing; for others, indices of categories, int64 (n,), `MISSING`
+        where missing.
 
     Raises:
         DataError: a value cannot be read.
@@ -90,7 +91,7 @@ def all_values(
 
 
 class RowReader:
-    """Turns columns of values into records, and counts what had to be changed for that."""
+    """Converts columns of values into records, and counts the values that it changed."""
 
     def __init__(self, schema: TableSchema, *, keep_unlisted: bool = False) -> None:
         self._schema = schema
@@ -122,7 +123,7 @@ class RowReader:
         return Batch(records, np.zeros(len(rows), np.int64) if label is None else values[label])
 
     def values(self, rows: pa.RecordBatch, first: int, where: str) -> dict[str, NDArray[Any]]:
-        """Some rows as numbers and codes, column by column; arguments as of `encode`."""
+        """Some rows as numbers and codes, column by column; for the arguments, see `encode`."""
         found: dict[str, NDArray[Any]] = {}
         for column in self._schema.columns:
             at, values = _Place(where, first, column), rows.column(column.name)
@@ -149,7 +150,7 @@ class RowReader:
     def _numbers(
         self, values: pa.Array, at: _Place, bounds: tuple[float, float]
     ) -> NDArray[np.float64]:
-        """Values, between the bounds and at their steps, NaN where they are missing."""
+        """Values, clipped to the bounds and rounded to steps, NaN where missing."""
         column = at.column
         values = plain(values)
         if column.kind.timed:
@@ -167,7 +168,7 @@ class RowReader:
         return column.rounded(np.clip(found, *bounds))
 
     def _amounts(self, values: pa.Array, at: _Place) -> NDArray[np.float64]:
-        """Numbers, NaN where they are missing."""
+        """Numbers, NaN where missing."""
         import pyarrow
         from pyarrow import compute, types
 
@@ -184,8 +185,8 @@ class RowReader:
         elif types.is_integer(kind) or types.is_floating(kind):
             numbers = values.cast(pyarrow.float64(), safe=False)
         elif types.is_decimal(kind):
-            # Texts are rounded correctly. What Arrow makes of decimals themselves depends on how
-            # many digits the column has, and so on the digits of other rows.
+            # Texts are rounded correctly. How Arrow rounds decimals depends on the column's number
+            # of digits, and so on other rows.
             numbers = values.cast(pyarrow.string()).cast(pyarrow.float64())
         else:
             raise SchemaError(
@@ -193,7 +194,7 @@ class RowReader:
             )
         found: NDArray[np.float64] = numbers.fill_null(float("nan")).to_numpy(zero_copy_only=False)
         found = np.where(absent, np.nan, found)
-        if at.column.dtype == "float32":  # of which texts have fewer digits
+        if at.column.dtype == "float32":  # their texts have fewer digits
             with np.errstate(over="ignore"):
                 found = found.astype(np.float32).astype(np.float64)
         return found
@@ -210,7 +211,7 @@ class RowReader:
             at.require(absent | ~np.isnan(seconds), values, wrong)
         elif types.is_date32(kind) or (types.is_timestamp(kind) and kind.tz is None):
             days = types.is_date32(kind)
-            # Arrow makes dates of times, too, where the first value is a date.
+            # Arrow converts times to dates, too, if the first value is a date.
             if days and column.seconds < DAY:
                 raise SchemaError(
                     f"{at.where}: column {column.name!r} is {kind}, without times of day: store it "
@@ -232,7 +233,7 @@ class RowReader:
         return np.where(absent, np.nan, np.floor_divide(seconds, column.seconds))
 
     def _durations(self, values: pa.Array, at: _Place) -> NDArray[np.float64]:
-        """Steps, cut towards 0, NaN where a duration is missing."""
+        """Steps, truncated towards 0, NaN where a duration is missing."""
         import pyarrow
         from pyarrow import types
 
@@ -256,17 +257,17 @@ class RowReader:
     def _stand_in(
         self, seconds: NDArray[np.float64], *formats: DateFormat | DurationFormat
     ) -> NDArray[np.bool_]:
-        """Which times or durations stand for missing ones, stored or written, bool (n,).
+        """Whether times or durations, stored or written, stand for missing ones, bool (n,).
 
-        Programs make dates of a column's texts where all can be, and leave texts where one cannot.
+        Programs convert a column's texts to dates if all of them can be, and otherwise leave texts.
         """
         import pyarrow
 
         texts = pyarrow.array(self._schema.csv.missing, pyarrow.string())
-        return np.isin(seconds, [each.parse(texts) for each in formats])  # no NaN is in anything
+        return np.isin(seconds, [each.parse(texts) for each in formats])  # NaN equals nothing
 
     def _codes(self, values: pa.Array, at: _Place) -> NDArray[np.int64]:
-        """Indices of categories, `MISSING` and `UNLISTED`."""
+        """The indices of categories, `MISSING` or `UNLISTED`."""
         column = at.column
         values = plain(values)
         codes = self._categories[column.name].codes(values, at.where)
@@ -306,12 +307,12 @@ class RowReader:
 
 @dataclass(frozen=True)
 class _Place:
-    """Where some values stand, for messages.
+    """The place of some values, for messages.
 
     Attributes:
         where: the file.
         first: number of the first row, from 0.
-        column: that they are in.
+        column: their column.
     """
 
     where: str
@@ -331,10 +332,10 @@ class _Place:
 
 
 def missing_in(values: pa.Array, form: CsvFormat) -> NDArray[np.bool_]:
-    """Which values are not there; what the CSV format says stands for such counts as well.
+    """Which values are missing, including those that the CSV format declares as missing.
 
-    Where that is a number, such as -9, all that are the same float do, however they are stored or
-    written: a program that makes floats of whole numbers writes -9.0.
+    If a declared one is a number, such as -9, every value that is the same float counts, however it
+    is stored or written: a program that converts integers to floats writes -9.0.
     """
     import pyarrow
     from pyarrow import compute, types
@@ -354,7 +355,7 @@ def missing_in(values: pa.Array, form: CsvFormat) -> NDArray[np.bool_]:
 
 
 def plain(values: pa.Array) -> pa.Array:
-    """The values of a dictionary, written out; texts as `string`, as are values that all lack."""
+    """Decode dictionary-encoded values; texts, and all-missing values, become `string`."""
     import pyarrow
     from pyarrow import types
 
@@ -366,7 +367,7 @@ def plain(values: pa.Array) -> pa.Array:
 
 
 def _first_no_number(texts: Any) -> int:  # noqa: ANN401 - pyarrow is untyped
-    """Index of the first text that does not say a number."""
+    """The index of the first text that is not a number."""
     import pyarrow
     from pyarrow import compute
 

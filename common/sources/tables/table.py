@@ -56,12 +56,12 @@ def find_tables(path: AnyPath, split: str) -> tuple[AnyPath, ...]:
 class TableSource:
     """A table whose rows become records (`dpntk.common.schema.encoding`).
 
-    Rows are numbered from 1 in messages, file by file; the header of a CSV file does not count.
+    Messages number rows from 1, file by file; the header of a CSV file does not count.
 
     Attributes:
         schema: what is publicly known of it.
-        files: that it is in, in order.
-        counts: number of rows in each.
+        files: its files, in order.
+        counts: the number of rows in each file.
     """
 
     schema: TableSchema
@@ -70,12 +70,12 @@ class TableSource:
 
     @classmethod
     def open(cls, path: AnyPath, schema: TableSchema, split: str = "train") -> TableSource:
-        """Open a table: its columns are compared with the schema, and its rows counted.
+        """Open a table: compare its columns with the schema, and count its rows.
 
         Args:
             path: a CSV or Parquet file, or a folder of such.
-            schema: of the table.
-            split: "train" or "test", where a folder has both.
+            schema: the table's schema.
+            split: "train" or "test", if a folder has both.
 
         Raises:
             DataError: the files cannot be read.
@@ -99,9 +99,9 @@ class TableSource:
         return files_fingerprint(self.files, self.counts, digest(self.schema.to_json()))
 
     def batches(self, size: int, start: int = 0, stop: int | None = None) -> Iterator[Batch]:
-        """See `Source`. A CSV file is read from its beginning whatever `start` is.
+        """See `Source`. A CSV file is read from its beginning, whatever `start` is.
 
-        Values beyond their bounds are clipped, and how many is shown to the user at the end.
+        Values beyond their bounds are clipped, and their number is shown to the user at the end.
         """
         yield from encoded_batches(self.schema, self._rows(self._names, start, stop), size)
 
@@ -125,7 +125,7 @@ class TableSource:
         yield from self._rows([name])
 
     def _rows(self, names: Sequence[str], start: int = 0, stop: int | None = None) -> RowsInPlace:
-        """Yield columns of rows start..stop-1, and the file and the number of the first of them."""
+        """Yield columns of rows start..stop-1, with the file and the number of the first row."""
         stop = len(self) if stop is None else stop
         for index, first, last in overlaps(self.counts, start, stop):
             file = self.files[index]
@@ -158,7 +158,7 @@ class TableSource:
 
 
 def _rows_of(file: AnyPath, schema: TableSchema) -> int:
-    """How many rows a file has, once its columns are those of the schema."""
+    """The number of rows in a file, after checking its columns against the schema."""
     header = _names_in(file, schema)
     require_columns(header, schema, str(file))
     if is_csv(file):
@@ -170,7 +170,7 @@ def _rows_of(file: AnyPath, schema: TableSchema) -> int:
 
 
 def _names_in(file: AnyPath, schema: TableSchema) -> tuple[str, ...]:
-    """Names of a file's columns."""
+    """The names of a file's columns."""
     if is_csv(file):
         return read_header(file, schema.csv)
     with reading_parquet(file), opened(file) as parquet:
@@ -178,10 +178,10 @@ def _names_in(file: AnyPath, schema: TableSchema) -> tuple[str, ...]:
 
 
 def require_column(name: str, found: Iterable[str], where: str) -> None:
-    """Check that the column is there that tells whose a row is.
+    """Check that the privacy unit's column exists.
 
     Raises:
-        SchemaError: it is not.
+        SchemaError: it does not.
     """
     if name not in found:
         raise SchemaError(f"{where}: there is no column {name!r}, which tells whose a row is")
@@ -201,12 +201,12 @@ def require_distinct(names: Iterable[str], where: str) -> None:
 
 
 def require_columns(found: tuple[str, ...], schema: TableSchema, where: str) -> None:
-    """Check that a file has the columns of the schema, in whatever order, and no others.
+    """Check that a file has the columns of the schema, in any order, and no others.
 
-    What the schema does not know is not quoted: of a file without a header it is a record.
+    Errors do not quote unknown names: in a file without a header they are a record.
 
     Raises:
-        SchemaError: it has not.
+        SchemaError: it does not.
     """
     require_distinct(found, where)
     needed = [column.name for column in schema.columns]

@@ -1,4 +1,4 @@
-"""Texts that Arrow cannot compute with yet (`string_view`), as those that it can."""
+"""Converting texts that Arrow cannot compute with yet (`string_view`) to texts that it can."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def without_views(rows: pa.RecordBatch) -> pa.RecordBatch:
 
 
 def without_view(column: Any) -> Any:  # noqa: ANN401 - an array or a chunked one, untyped
-    """The same column, of pyarrow, with texts that Arrow computes with."""
+    """The same pyarrow column, with texts that Arrow computes with."""
     import pyarrow
 
     if not _has_views(column.type):
