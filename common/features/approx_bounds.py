@@ -1,7 +1,7 @@
-"""How large the numbers of a column are, to find its bounds with differential privacy.
+"""Counting the magnitudes of a column's numbers, to find bounds with differential privacy.
 
-A column without known bounds is cut into 128 cells on a logarithmic scale, between the widest
-bounds that its kind and type allow. How many records are in each cell is a marginal
+A column without known bounds is divided into 128 cells on a logarithmic scale, between the widest
+bounds that its kind and type allow. The numbers of records in the cells are a marginal
 (`dpntk.common.features.marginals`), which a release gives with noise.
 """
 
@@ -24,10 +24,10 @@ from .marginals.map import MarginalFeatures
 
 
 def approx_bounds_map(schema: TableSchema) -> MarginalFeatures:
-    """The feature map that counts magnitudes.
+    """Make the feature map that counts magnitudes.
 
     Args:
-        schema: as `approx_bounds_schema` makes it.
+        schema: the schema from `approx_bounds_schema`.
     """
     return MarginalFeatures.of(schema, MOST_CELLS)
 
@@ -44,16 +44,16 @@ def is_approx_bounds(schema: Schema, feature_map: FeatureMap) -> bool:
 def bounds_from(
     column: Column, counts: NDArray[np.float64], least: float, rows: float
 ) -> tuple[float, float] | None:
-    """Bounds that the cells with enough records are between.
+    """The bounds of the cells that have enough records.
 
-    None if there is no such cell, or if most of the numbers seem to be beyond them.
+    None if there is no such cell, or if most numbers seem to lie beyond the bounds.
 
     Args:
-        column: as in `approx_bounds_schema`.
-        counts: how many records are in each cell, about, float64 (at least 128,); what follows are
-            missing values.
-        least: how many are enough.
-        rows: how many records there are, about, those whose value is missing included.
+        column: the column, as in `approx_bounds_schema`.
+        counts: approximate number of records in each cell, float64 (at least 128,); missing values
+            follow the cells.
+        least: the number of records that is enough.
+        rows: approximate number of records, including those whose value is missing.
     """
     enough = np.flatnonzero(counts[:MOST_CELLS] >= least)
     if not len(enough):
@@ -67,13 +67,13 @@ def bounds_from(
     ends = np.array([inside[0] - 0.5, inside[-1] + 0.5]) / LEVELS
     encoding = NumericEncoding(column, KNOTS)
     low, high = encoding.at(ends.clip(0, 1)).tolist()
-    if inside[0] == 0:  # as it was declared, without the way there and back through logarithms
+    if inside[0] == 0:  # the exact bound, without rounding by logarithms
         low = encoding.bounds[0]
     if inside[-1] == LEVELS:
         high = encoding.bounds[1]
     if column.kind is not ColumnKind.INTEGER:
         return low, high
     lower, upper = math.ceil(low), math.floor(high)
-    if lower >= upper:  # a single number, such as 0 alone
+    if lower >= upper:  # only one number, such as 0
         upper = lower + 1
     return lower, upper

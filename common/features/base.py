@@ -1,4 +1,4 @@
-"""What every feature map promises to the mechanism."""
+"""The interface of feature maps: the properties on which the mechanism relies."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class FeatureMap(Protocol):
 
     @property
     def norm_bound(self) -> float:
-        """No admissible record has ||phi(x)|| above this."""
+        """An upper bound on ||phi(x)|| over all admissible records."""
         ...
 
     @property
@@ -46,20 +46,20 @@ class FeatureMap(Protocol):
         ...
 
     def describe(self, schema: Schema) -> str:
-        """What it is, in words, for whoever reads a release of records with this schema."""
+        """A description for readers of a release of records with this schema."""
         ...
 
     def spec(self) -> dict[str, Any]:
-        """All that is needed beside `weights` to rebuild the map, as plain JSON."""
+        """Everything beside `weights` that is needed to rebuild the map, as plain JSON."""
         ...
 
     def weights(self) -> Weights:
-        """The drawn weights by name; they travel in the release file."""
+        """The drawn weights by name; they are part of the release file."""
         ...
 
 
 class Rebuilt(Protocol):
-    """A class of feature maps."""
+    """A class of feature maps that can be rebuilt from its description."""
 
     def from_spec(self, spec: Mapping[str, Any], weights: Mapping[str, NDArray[Any]]) -> FeatureMap:
         """Rebuild a map from its `spec()` and `weights()`, which a stranger may have written.
@@ -72,7 +72,7 @@ class Rebuilt(Protocol):
 
 @runtime_checkable
 class Drawable(Rebuilt, Protocol):
-    """A class of feature maps of which a record's form and a seed say all."""
+    """A class of feature maps that a record's form and a seed determine."""
 
     def draw(self, record_size: int, *, levels: int, seed: int) -> FeatureMap:
         """Draw a map, without looking at any record.
@@ -80,13 +80,13 @@ class Drawable(Rebuilt, Protocol):
         Args:
             record_size: number of values in a record.
             levels: largest integer in a record.
-            seed: of the map's weights alone.
+            seed: the seed of the map's weights alone.
         """
         ...
 
 
 FEATURE_MAPS: Final[Registry[str, Rebuilt]] = Registry(__package__ or "")
-"""Classes of feature maps, by what their `spec` calls `features`."""
+"""The classes of feature maps, by the name under `features` in their `spec`."""
 
 
 def weights_digest(feature_map: FeatureMap) -> str:
@@ -102,7 +102,7 @@ def sensitivity(feature_map: FeatureMap, adjacency: Adjacency, *, count_weight: 
     """L2 sensitivity of the class-wise sums and the weighted class counts together.
 
     One record x with label y contributes phi(x) to column y and `count_weight` to the count of
-    class y: a vector of norm at most sqrt(b^2 + w^2), b being the map's norm bound.
+    class y: a vector of norm at most sqrt(b^2 + w^2), where b is the map's norm bound.
 
     Guarantee:
         Under add-remove adjacency one contribution appears or vanishes: sqrt(b^2 + w^2).
@@ -110,7 +110,7 @@ def sensitivity(feature_map: FeatureMap, adjacency: Adjacency, *, count_weight: 
         Under replace-one adjacency two such contributions u, u' differ by
         ||u - u'||^2 = ||u||^2 + ||u'||^2 - 2 <u, u'>. Records of different classes have
         <u, u'> = 0, which gives sqrt(2 (b^2 + w^2)). Records of one class share the count entry,
-        which cancels: what is left is ||phi(x) - phi(x')||, at most sqrt(2) b if the map is
+        which cancels: the difference is then ||phi(x) - phi(x')||, at most sqrt(2) b if the map is
         nonnegative and 2 b in general. The larger of the two is returned. (docs/privacy/proofs.md,
         statement 5.)
 
@@ -135,9 +135,9 @@ def sensitivity(feature_map: FeatureMap, adjacency: Adjacency, *, count_weight: 
 def share_of_exchange(
     feature_map: FeatureMap, adjacency: Adjacency, *, count_weight: float
 ) -> float:
-    """Sensitivity under an adjacency as a share of that under replace-one.
+    """The sensitivity under an adjacency as a fraction of that under replace-one.
 
-    Noise with multiplier z under the adjacency has z times this under replace-one.
+    Noise with multiplier z under the adjacency has multiplier z times this under replace-one.
 
     Args:
         feature_map: gives the norm bound and non-negativity.

@@ -5,14 +5,14 @@ Mehler's formula writes the Gaussian kernel as a series: with 0 < rho < 1,
     exp(-rho (x - y)^2 / (1 - rho^2)) = sum_c h_c(x) h_c(y),
     h_c(x) = (1 - rho^2)^(1/4) (rho / 2)^(c/2) / sqrt(c!) H_c(x) exp(-rho x^2 / (1 + rho)),
 
-H_c being the physicists' Hermite polynomials. Cut after some terms it gives few features that need
-no random frequencies (Vinaroz, Charusaie, Harder, Adamczewski and Park 2022, "Hermite Polynomial
-Features for Private Data Generation"). Two kernels are added, as there:
+where H_c are the physicists' Hermite polynomials. Truncated after some terms, the series gives few
+features without random frequencies (Vinaroz, Charusaie, Harder, Adamczewski and Park 2022, "Hermite
+Polynomial Features for Private Data Generation"). As in that paper, two kernels are added:
 
-- the sum kernel, the mean over all values of a record of the kernel of that value: it sees how each
-  value is distributed;
-- the product kernel, the mean over some random pairs of values of the product of their kernels: it
-  sees how two values go together.
+- the sum kernel, the mean of the kernels of all values in a record: it sees the distribution of
+  each value;
+- the product kernel, the mean of the products of two values' kernels over some random pairs of
+  values: it sees how two values depend on each other.
 """
 
 from __future__ import annotations
@@ -39,8 +39,8 @@ DEFAULT_PAIR_ORDER: Final = 8
 DEFAULT_PAIRS: Final = 200
 _MOST_LEVELS_TRIED: Final = 1023
 MARGIN: Final = 1e-6
-"""Least kernel of a nonnegative map: half of it is more than cutting features to whole grid units
-may change an inner product by."""
+"""The least kernel value of a nonnegative map. Half of it exceeds the change of an inner product
+when features are truncated to whole grid units."""
 
 
 def hermite(values: NDArray[np.float64], order: int, rho: float) -> NDArray[np.float64]:
@@ -50,7 +50,7 @@ def hermite(values: NDArray[np.float64], order: int, rho: float) -> NDArray[np.f
 
 
 def terms_from(first: Values, values: Values, order: int, rho: float) -> list[Values]:
-    """h_0 to h_order from h_0, by their recurrence; of NumPy's arrays and of torch's."""
+    """h_0 to h_order from h_0, by their recurrence; for arrays of NumPy and of torch."""
     terms = [first, math.sqrt(2 * rho) * values * first]
     for c in range(1, order):
         terms.append(
@@ -66,19 +66,19 @@ class HermiteFeatures:
     """The feature map `hermite`.
 
     Attributes:
-        pairs: which two values each product kernel looks at, float32 (p, 2), whole numbers.
+        pairs: the two values in each product kernel, float32 (p, 2), integers.
         record_size: number of values in a record.
         levels: records hold integers 0..levels.
         order: the sum kernel's series ends with h_order.
         pair_order: the product kernel's series end with h_pair_order.
-        rho: of Mehler's formula: the nearer to 1, the narrower the kernel.
+        rho: rho in Mehler's formula: the nearer to 1, the narrower the kernel.
 
     Guarantee:
         norm_bound: sum_c h_c(x)^2 over all c is the kernel at (x, x), which is 1, and no term is
-        negative; so each kernel is at most 1 at (x, x) when cut, and each of the two has weight
-        1/2. nonnegative: an inner product is a mean of kernels of two levels, and of products of
-        such; so it is not negative where none of these is, which is found out by trying all pairs
-        of levels. (docs/privacy/proofs.md, statements 1 and 2.)
+        negative. So each truncated kernel is at most 1 at (x, x), and each of the two has weight
+        1/2. nonnegative: an inner product is a mean of kernels of two levels and of products of
+        such kernels. It is not negative if none of these is, which is tested by trying all pairs of
+        levels. (docs/privacy/proofs.md, statements 1 and 2.)
     """
 
     pairs: NDArray[np.float32]
@@ -118,11 +118,11 @@ class HermiteFeatures:
         Args:
             record_size: number of values in a record.
             levels: largest integer in a record.
-            seed: of the pairs alone.
-            order: of the sum kernel.
-            pair_order: of the product kernel.
-            rho: of Mehler's formula.
-            pairs: how many pairs.
+            seed: the seed of the pairs alone.
+            order: the order of the sum kernel.
+            pair_order: the order of the product kernel.
+            rho: rho in Mehler's formula.
+            pairs: the number of pairs.
         """
         random = np.random.default_rng(seed)
         first = random.integers(0, record_size, pairs)
@@ -132,12 +132,12 @@ class HermiteFeatures:
 
     @property
     def sum_dimension(self) -> int:
-        """Length of the sum kernel's part of a feature, which comes first."""
+        """The length of the sum kernel's part of a feature, which comes first."""
         return self.record_size * (self.order + 1)
 
     @property
     def dimension(self) -> int:
-        """Length of a feature."""
+        """The length of a feature."""
         return self.sum_dimension + len(self.pairs) * (self.pair_order + 1) ** 2
 
     @property
@@ -159,11 +159,11 @@ class HermiteFeatures:
         return max(self.order, self.pair_order)
 
     def describe(self, schema: Schema) -> str:
-        """In words, for whoever reads a release."""
+        """A description for readers of a release."""
         return f"Hermite features of order {self.order} and {self.pair_order} (pairs)"
 
     def spec(self) -> dict[str, Any]:
-        """All that is needed beside `weights` to rebuild the map, as plain JSON."""
+        """Everything beside `weights` that is needed to rebuild the map, as plain JSON."""
         return {
             "features": "hermite",
             "inputs": self.record_size,
@@ -184,7 +184,8 @@ class HermiteFeatures:
         """Rebuild a map from `spec()` and `weights()`.
 
         Raises:
-            SchemaError: they do not describe a map that this dpntk knows, or contradict each other.
+            SchemaError: they do not describe a map that this version knows, or contradict each
+                other.
         """
         names = ("inputs", "levels", "order", "pair_order")
         numbers = [spec.get(name) for name in names]

@@ -1,21 +1,22 @@
 """The neural tangent kernel of an infinitely wide network with one hidden ReLU layer.
 
-With h(x, z) = 2 <x, z> / D + b the covariance of two records' values before the ReLU (He's variance
-2 / D for weights, b for biases), rho the correlation sqrt(h(x, z)^2 / (h(x, x) h(z, z))) with its
-sign, and theta = arccos(rho), the arc-cosine kernels of degree 0 and 1 are
+Let h(x, z) = 2 <x, z> / D + b be the covariance of two records' values before the ReLU (He's
+variance 2 / D for weights, b for biases), rho the correlation sqrt(h(x, z)^2 / (h(x, x) h(z, z)))
+with its sign, and theta = arccos(rho). The arc-cosine kernels of degree 0 and 1 are
 
     kappa_0 = (pi - theta) / pi,    kappa_1 = (sin theta + (pi - theta) cos theta) / pi
 
-(Cho and Saul 2009, section 2), and the kernel (Jacot, Gabriel, Hongler 2018, section 4) is
+(Cho and Saul 2009, section 2), and the tangent kernel (Jacot, Gabriel, Hongler 2018, section 4) is
 
     k(x, z) = sqrt(h(x, x) h(z, z)) kappa_1 + b + h(x, z) kappa_0,
 
-of the output layer's weights, its bias, and what is before it. It depends on <x, z>, ||x||^2 and
-||z||^2 alone, so its derivative with respect to z is a combination p x + q z of the two records.
+where the terms come from the output layer's weights, its bias, and the layer before it. The kernel
+depends on <x, z>, ||x||^2 and ||z||^2 alone, so its derivative with respect to z is a combination p
+x + q z of the two records.
 
-Besides what every float64 library rounds correctly (+ - * / and roots) there is only an arccosine
-here, which is our own: with it every entry is a function of its own two records, to the last bit,
-wherever they stand in a batch (docs/privacy/proofs.md, statement 15).
+Apart from operations that every float64 library rounds correctly (+ - * / and roots), only an
+arccosine is needed, and it is our own. So every entry is a function of its own two records, to the
+last bit, wherever they stand in a batch (docs/privacy/proofs.md, statement 15).
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ from torch import Tensor
 from ..numerics.square_root import square_root
 
 _SMALLEST_SINE: Final = 1e-9
-"""Records that are the same up to rounding have a kernel whose slope is not defined."""
+"""Below this sine, two records are equal up to rounding, and the kernel's slope is undefined."""
 _NUMERATOR: Final = (
     1.66666666666666657415e-01, -3.25565818622400915405e-01, 2.01212532134862925881e-01,
     -4.00555345006794114027e-02, 7.91534994289814532176e-04, 3.47933107596021167570e-05,
@@ -44,12 +45,12 @@ _DENOMINATOR: Final = (
 
 @dataclass(frozen=True)
 class Slopes:
-    """A kernel with its derivative with respect to the second record: p x + q z.
+    """A kernel with its derivative by the second record: p x + q z.
 
     Attributes:
         values: k(x_i, z_j), (n, m).
-        first: p, likewise.
-        second: q, likewise.
+        first: p, (n, m).
+        second: q, (n, m).
     """
 
     values: Tensor
@@ -62,7 +63,7 @@ class ReluKernel:
     """The kernel.
 
     Attributes:
-        inputs: D, values of a record.
+        inputs: D, the number of values in a record.
         bias_variance: b.
     """
 
@@ -103,7 +104,7 @@ class ReluKernel:
         )
 
     def own(self, squares: Tensor) -> Tensor:
-        """k(x_i, x_i), (n,), from ||x_i||^2: exactly, where rounding makes an angle of nothing."""
+        """k(x_i, x_i), (n,), from ||x_i||^2, exactly: rounding could make the angle nonzero."""
         return squares * (4.0 / self.inputs) + 3.0 * self.bias_variance
 
     def own_slope(self) -> float:
@@ -114,8 +115,8 @@ class ReluKernel:
 def arccos(cosine: Tensor) -> Tensor:
     """Arccosine, elementwise, to about one unit in the last place of pi.
 
-    As pi / 2 - arcsin(x), and where |x| is above 1/2 as 2 arcsin(sqrt((1 - |x|) / 2)), or pi minus
-    that for negative x.
+    It is pi / 2 - arcsin(x), and for |x| above 1/2 it is 2 arcsin(sqrt((1 - |x|) / 2)), or pi minus
+    that if x is negative.
 
     Args:
         cosine: float64, -1 to 1.

@@ -1,4 +1,4 @@
-"""Two or three feature maps side by side, in one vector that gets one noise."""
+"""Two or three feature maps side by side, in one vector that gets noise once."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _KEYS: Final[dict[type[TangentFeatures | RandomFourierFeatures], str]] = {
     TangentFeatures: "tangent",
     RandomFourierFeatures: "rff",
 }
-"""What psi is called in `spec`."""
+"""The name of psi in `spec`."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -34,12 +34,12 @@ class Parts:
     """The parts of a feature map, in the order of the feature: main, marginals, moments.
 
     Attributes:
-        main: a map that is of no columns in particular; None if there are marginals alone.
-        main_weight: what the main part is multiplied by.
-        marginals: None if there are none.
-        weight: what the marginals are multiplied by.
-        moments: products of columns; None if there are none.
-        moment_weight: what the products are multiplied by.
+        main: the map of the whole record; None if there are only marginals.
+        main_weight: the factor of the main part.
+        marginals: the marginals, if any.
+        weight: the factor of the marginals.
+        moments: the products of columns, if any.
+        moment_weight: the factor of the products.
     """
 
     main: FeatureMap | None = None
@@ -51,43 +51,43 @@ class Parts:
 
     @property
     def split(self) -> int:
-        """Where the coordinates of the main part end and those of the marginals begin."""
+        """The coordinate at which the main part ends and the marginals begin."""
         return 0 if self.main is None else self.main.dimension
 
     @property
     def marginal_place(self) -> slice:
-        """Where the coordinates of marginals are."""
+        """The coordinates of the marginals."""
         size = 0 if self.marginals is None else self.marginals.dimension
         return slice(self.split, self.split + size)
 
     @property
     def groups(self) -> tuple[MarginalGroup, ...]:
-        """The pairs and triples of columns that have joint marginals."""
+        """The pairs and triples of columns with joint marginals."""
         return () if self.marginals is None else self.marginals.groups
 
     @property
     def group_place(self) -> slice:
-        """Where the coordinates of the groups are."""
+        """The coordinates of the groups."""
         stop = self.marginal_place.stop
         return slice(stop - sum(group.dimension for group in self.groups), stop)
 
     @property
     def coarse_place(self) -> slice:
-        """Where the coordinates of pairs of numbers in few cells are."""
+        """The coordinates of pairs of numbers in few cells."""
         coarse = () if self.marginals is None else self.marginals.coarse
         stop = self.group_place.start
         return slice(stop - sum(group.dimension for group in coarse), stop)
 
     @property
     def level_place(self) -> slice:
-        """Where the coordinates of numbers by their levels are."""
+        """The coordinates of numbers by level."""
         columns = () if self.marginals is None else self.marginals.by_level
         stop = self.coarse_place.start
         return slice(stop - sum(column.dimension for column in columns), stop)
 
     @property
     def moment_place(self) -> slice:
-        """Where the coordinates of products are."""
+        """The coordinates of the products."""
         start = self.marginal_place.stop
         return slice(start, start + (0 if self.moments is None else self.moments.dimension))
 
@@ -111,12 +111,12 @@ def parts_of(feature_map: FeatureMap) -> Parts:
 @FEATURE_MAPS.add("joint")
 @dataclass(frozen=True, eq=False)
 class JointFeatures:
-    """phi(x) = (a psi(x), b chi(x), c pi(x)) with a^2 + b^2 + c^2 = 1: chi are marginals.
+    """phi(x) = (a psi(x), b chi(x), c pi(x)) with a^2 + b^2 + c^2 = 1, where chi are marginals.
 
-    With tangent features as psi, chi are the marginals of all columns, and of pairs and triples
-    that were asked for; pi, where there is such a part, are products of columns. With random
-    Fourier features of the numbers as psi, and as chi the categories in one-hot form, it is the
-    heterogeneous sum kernel of DP-MERF (Harder, Adamczewski, Park 2021, section 4.3).
+    If psi are tangent features, chi are the marginals of all columns and of requested pairs and
+    triples, and pi, if present, are products of columns. If psi are random Fourier features of the
+    numbers and chi the one-hot categories, it is the heterogeneous sum kernel of DP-MERF (Harder,
+    Adamczewski, Park 2021, section 4.3).
 
     Attributes:
         main: psi.
@@ -127,9 +127,9 @@ class JointFeatures:
 
     Guarantee:
         norm_bound: a^2 ||psi||^2 + b^2 ||chi||^2 + c^2 ||pi||^2 is at most a^2 + b^2 + c^2 = 1.
-        nonnegative: an inner product is the sum of a^2, b^2 and c^2 times those of the parts; chi
-        and pi are nonnegative, so the whole is if psi is. (docs/privacy/proofs.md, statements 1
-        and 2.)
+        nonnegative: an inner product is the sum of the parts' inner products times a^2, b^2 and
+        c^2. chi and pi are nonnegative, so the whole is nonnegative if psi is.
+        (docs/privacy/proofs.md, statements 1 and 2.)
     """
 
     main: TangentFeatures | RandomFourierFeatures
@@ -171,14 +171,14 @@ class JointFeatures:
         coarse: GroupChoice | None = None,
         by_level: float | None = None,
     ) -> JointFeatures:
-        """The same map with some of the groups that it leaves undecided.
+        """The same map with some of its undecided groups chosen.
 
-        What their squared lengths leave of 1 is divided among the other parts as before.
+        The rest of the squared norm of 1 is divided among the other parts as before.
 
         Args:
-            chosen: which groups, and their length in the whole feature; None for none.
-            coarse: likewise, pairs of numbers in few cells.
-            by_level: length of numbers by their levels in the whole feature; None for none.
+            chosen: the chosen groups, and their length in the whole feature; None for none.
+            coarse: the chosen pairs of numbers in few cells, likewise.
+            by_level: length of numbers by level in the whole feature; None for none.
         """
         if chosen is None or not chosen.numbers:
             return replace(self, marginals=self.marginals.choosing(None))
@@ -207,7 +207,7 @@ class JointFeatures:
 
     @property
     def dimension(self) -> int:
-        """Number of features: those of psi, which come first, of chi, and of pi."""
+        """The number of features: those of psi, which come first, of chi, and of pi."""
         moments = 0 if self.moments is None else self.moments.dimension
         return self.main.dimension + self.marginals.dimension + moments
 
@@ -222,15 +222,15 @@ class JointFeatures:
         return self.main.nonnegative
 
     def describe(self, schema: Schema) -> str:
-        """In words, for whoever reads a release."""
+        """A description for readers of a release."""
         return f"{self.main.describe(schema)}, {self.beside_in(schema)}"
 
     def beside_in(self, schema: Schema, *, planned: bool = False) -> str:
-        """What stands beside the main part, in words, with the names of columns in it.
+        """The parts beside the main part, in words, with the names of columns.
 
         Args:
-            schema: of the table.
-            planned: whether the pairs are yet to be chosen.
+            schema: the table's schema.
+            planned: whether the pairs are still to be chosen.
         """
         if not isinstance(schema, TableSchema):
             return self.beside
@@ -245,7 +245,7 @@ class JointFeatures:
 
     @property
     def beside(self) -> str:
-        """What stands beside the main part, in words."""
+        """The parts beside the main part, in words."""
         marginals = self.marginals
         sizes = [len(group.sides) for group in marginals.groups]
         kinds = {2: "pair", 3: "triple"}
@@ -279,7 +279,7 @@ class JointFeatures:
         return f"{', '.join(parts[:-1])}{',' * (len(parts) > 1)} and {parts[-1]}".lstrip()
 
     def spec(self) -> dict[str, Any]:
-        """All that is needed beside `weights` to rebuild the map, as plain JSON."""
+        """Everything beside `weights` that is needed to rebuild the map, as plain JSON."""
         return {
             "features": "joint",
             _KEYS[type(self.main)]: self.main.spec(),

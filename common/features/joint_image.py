@@ -1,7 +1,7 @@
-"""Tangent features of an image with its pixels beside them, in one vector that gets one noise.
+"""An image's tangent features and its pixels, in one vector that gets noise once.
 
-An embedding has both, each as long as the other, and which of them a release is made of is for the
-release to choose, by what is public then; or whoever embeds says beforehand how long each is.
+An embedding has both parts, of equal length, and a release chooses one of them by what is public
+then. Alternatively, the owner fixes the parts' lengths when embedding.
 """
 
 from __future__ import annotations
@@ -26,16 +26,16 @@ _EVEN: Final = math.sqrt(0.5)
 @FEATURE_MAPS.add("joint-image")
 @dataclass(frozen=True, eq=False)
 class JointImageFeatures:
-    """phi(x) = (a psi(x), b chi(x)) with a^2 + b^2 = 1 and the pixels' map chi.
+    """phi(x) = (a psi(x), b chi(x)) with a^2 + b^2 = 1, where chi is the map of pixels.
 
     Attributes:
         main: psi.
         weight: b, above 0 and below 1; None in an embedding if a release is to choose one of the
-            two. Until then a and b are the same.
+            parts. Until then a = b.
 
     Guarantee:
-        norm_bound: a^2 ||psi||^2 + b^2 is at most a^2 + b^2 = 1. nonnegative: an inner product is
-        a^2 times one of psi and b^2 times one of chi, which is not negative.
+        norm_bound: a^2 ||psi||^2 + b^2 is at most a^2 + b^2 = 1. nonnegative, if psi is: an inner
+        product is a^2 times that of psi plus b^2 times that of chi, which is not negative.
         (docs/privacy/proofs.md, statements 1 and 2.)
     """
 
@@ -69,7 +69,7 @@ class JointImageFeatures:
 
     @property
     def dimension(self) -> int:
-        """Number of features: those of psi, which come first, and of chi."""
+        """The number of features: those of psi, which come first, and of chi."""
         return self.main.dimension + self.pixels.dimension
 
     @property
@@ -83,18 +83,18 @@ class JointImageFeatures:
         return self.main.nonnegative
 
     def describe(self, schema: Schema) -> str:
-        """In words, for whoever reads a release."""
+        """A description for readers of a release."""
         return f"{self.main.describe(schema)}, {self.beside}"
 
     @property
     def beside(self) -> str:
-        """What stands beside the network's features, in words."""
+        """The part beside the network's features, in words."""
         if self.weight is None:
             return "or pixels: a release chooses"
         return f"and pixels of weight {self.weight:.3g}"
 
     def spec(self) -> dict[str, Any]:
-        """All that is needed beside `weights` to rebuild the map, as plain JSON."""
+        """Everything beside `weights` that is needed to rebuild the map, as plain JSON."""
         return {"features": "joint-image", "tangent": self.main.spec(), "weight": self.weight}
 
     def weights(self) -> dict[str, NDArray[np.float32]]:

@@ -1,4 +1,4 @@
-"""Kernel ridge regression of classes."""
+"""Kernel ridge regression for classification."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ _ROWS: Final = 1000
 
 
 def class_targets(labels: Tensor, classes: int) -> Tensor:
-    """What a regression is to predict: one-hot less 1 / classes, float64 (n, classes).
+    """The targets of the regression: one-hot labels minus 1 / classes, float64 (n, classes).
 
     Args:
         labels: int64 (n,).
-        classes: how many there are.
+        classes: the number of classes.
     """
     return torch.nn.functional.one_hot(labels, classes).double() - 1 / classes
 
@@ -27,16 +27,16 @@ class KernelRidge:
 
     Args:
         kernel: the kernel.
-        points: what to learn from, float64 (m, D).
+        points: the training points, float64 (m, D).
         targets: float64 (m, c).
-        ridge: relative to the kernel's mean on the diagonal.
+        ridge: the ridge, relative to the mean of the kernel's diagonal.
     """
 
     def __init__(self, kernel: ReluKernel, points: Tensor, targets: Tensor, ridge: float) -> None:
         self._kernel, self._points = kernel, points
         system = torch.empty(len(points), len(points), dtype=points.dtype)
         for part, rows in zip(points.split(_ROWS), system.split(_ROWS), strict=True):
-            rows.copy_(kernel(part, points))  # which takes ten times the room on its way
+            rows.copy_(kernel(part, points))  # in parts: this takes ten times the memory
         own = kernel.own((points * points).sum(1))
         system.diagonal().copy_(own + ridge * own.mean())
         self._solution = torch.cholesky_solve(targets, torch.linalg.cholesky(system))

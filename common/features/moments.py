@@ -1,10 +1,10 @@
-"""Second moments of a table's columns: what goes with what, pair by pair.
+"""Second moments of a table's columns, which show the dependence of every pair.
 
-Tangent features know of every pair of columns, and of no pair much. Two columns that go together
-show in the mean of the product of their numbers, or of the indicators of their categories, so
-products have a part of the feature of their own (`dpntk.common.features.joint`). Each record's are
-divided by their norm: numbers rarely are at their bounds, and what a record does not use of the
-norm that it may have would be lost in the noise.
+Tangent features carry a little information on every pair of columns. The dependence of two columns
+shows in the mean product of their numbers, or of the indicators of their categories, so products
+have their own part of the feature (`dpntk.common.features.joint`). Each record's products are
+divided by their norm: numbers are rarely at their bounds, and any norm that a record leaves unused
+would be lost in the noise.
 """
 
 from __future__ import annotations
@@ -25,26 +25,25 @@ from ..schema.encoding import blocks_of
 from ..schema.table import LEVELS, TableSchema
 
 STEPS: Final = 31
-"""Numbers are rounded to whole numbers -31..31, all of them odd, so that products are exact."""
+"""Numbers are rounded to odd integers -31..31, so that products are exact."""
 TO_STEPS: Final = 8
-"""How many of the 256 levels of a number become one step."""
+"""The number of the 256 levels that become one step."""
 CONSTANT: Final = 15
-"""Beside the numbers of a record. Without it, only their ratios would count."""
+"""The constant beside a record's numbers. Without it, only their ratios would count."""
 INDICATOR: Final = 20
-"""Value of the category that a record has; the others have 0."""
+"""The value for a record's category; other categories have 0."""
 LEAST_DEVIATION: Final = 0.5
-"""Numbers that vary less, in steps, and categories that hardly anyone has, are as good as constant.
-"""
+"""Numbers with a smaller deviation, in steps, and very rare categories count as constant."""
 _USUAL_DEVIATION: Final = 9.0
-"""Deviation of a number, in steps: 15 % of the range. Indicators have about the same."""
+"""Usual deviation of a number, in steps: 15 % of the range. Indicators have about the same."""
 MOST_CATEGORIES: Final = 32
-"""Columns with more categories take no part: their products would be too many and too small."""
+"""Columns with more categories are excluded: their products would be too many and too small."""
 MOST_FACTORS: Final = 1 << 10
-"""With more of them than this, categories take no part, and then numbers do not either."""
+"""If there are more factors than this, categories are excluded, and then numbers as well."""
 MOST_TIMES: Final = 5
-"""How many times larger a target may be, so that sums of products stay exact (`embed/exact`)."""
+"""The largest factor of a target with which sums of products stay exact (`embed/exact`)."""
 _TIMES: Final = 3
-"""How many times larger it is by default. With more, all else would be lost in the noise, and a
+"""The default factor of a target. With more, everything else would be lost in the noise, and a
 prediction needs that, too (benchmarks/ablations)."""
 
 Matrix = TypeVar("Matrix", Tensor, NDArray[np.float64])
@@ -52,25 +51,25 @@ Matrix = TypeVar("Matrix", Tensor, NDArray[np.float64])
 
 @dataclass(frozen=True)
 class MomentFeatures:
-    """z z^T / |z|^2, z being a constant, the record's numbers, and indicators of its categories.
+    """z z^T / |z|^2, where z holds a constant, a record's numbers, and indicators of categories.
 
-    One of the numbers may be a target: it is in z several times as large as it would be, and so are
-    its products with all else, while the norm stays.
+    One of the numbers may be a target: it is several times larger in z, and so are its products
+    with everything else, while the norm stays the same.
 
     Attributes:
-        numbers: for each number its place in a record, and the place of the value that says that it
-            is missing, -1 if it cannot be. A missing number is 0.
-        categories: for each column of categories the place of its first category in a record, and
-            how many categories there are.
+        numbers: for each number, its place in a record, and the place of the value that marks it as
+            missing, -1 if it cannot be missing. A missing number is 0.
+        categories: for each column of categories, the place of its first category in a record, and
+            the number of categories.
         record_size: number of values in a record.
         levels: records hold integers 0..levels.
-        target: the place of a number, and how many times as large it is, a whole number from 2 to
-            5; None if there is none.
+        target: the place of a number, and its factor, an integer from 2 to 5; None if there is no
+            target.
 
     Guarantee:
-        norm_bound: the norm of z z^T is |z|^2, which is not 0. nonnegative: <z z^T, y y^T> is
-        <z, y>^2. Neither depends on what z is, and so not on the target. (docs/privacy/proofs.md,
-        statements 1 and 2.)
+        norm_bound: the norm of z z^T is |z|^2, which is not 0. nonnegative: <z z^T, y y^T> is <z,
+        y>^2. Both hold for any z, and so for any target. (docs/privacy/proofs.md, statements 1 and
+        2.)
 
     Raises:
         SchemaError: a record has no such places.
@@ -106,7 +105,7 @@ class MomentFeatures:
 
     @classmethod
     def of(cls, schema: TableSchema) -> MomentFeatures | None:
-        """The map of all columns but the label; None if there are not two, or too many."""
+        """The map of all columns but the label; None if there are fewer than two, or too many."""
         numbers, categories = [], []
         for block in blocks_of(schema):
             if block.column.kind.numeric:
@@ -122,17 +121,17 @@ class MomentFeatures:
 
     @property
     def dimension(self) -> int:
-        """All products, those of a number with itself too, and each of two numbers twice: k^2."""
+        """k^2: all products, including squares, and the product of each two factors twice."""
         return self.factors**2
 
     @cached_property
     def factors(self) -> int:
-        """k: the constant, the numbers and the categories."""
+        """k: the number of entries of z, which are the constant, the numbers and the categories."""
         return 1 + len(self.numbers) + sum(count for _, count in self.categories)
 
     @cached_property
     def places(self) -> dict[int, slice]:
-        """The place of each column in z, by the place in a record at which it begins."""
+        """The place of each column in z, by its place in a record."""
         found, start = {}, 1
         for place, _ in self.numbers:
             found[place] = slice(start, start + 1)
@@ -144,12 +143,12 @@ class MomentFeatures:
 
     @property
     def columns(self) -> int:
-        """How many there are."""
+        """The number of columns."""
         return len(self.numbers) + len(self.categories)
 
     @cached_property
     def times(self) -> Tensor:
-        """How many times as large each of z is, int64 (k,): 1, but for the target."""
+        """The factor of each entry of z, int64 (k,): 1, except for the target."""
         found = torch.ones(self.factors, dtype=torch.int64)
         if self.target is not None:
             place, times = self.target
@@ -158,11 +157,11 @@ class MomentFeatures:
 
     @cached_property
     def possible(self) -> Tensor:
-        """A projection Q onto what z can be, float64 (k, k).
+        """A projection Q onto the space of possible z, float64 (k, k).
 
-        The indicators of a column add up to as much as those of any other, and as the constant,
-        but for what each is times. So Q P Q takes off noisy products P what is noise alone: of two
-        columns with two categories each three quarters.
+        Up to constant factors, the indicators of a column have the same sum as those of any other,
+        and as the constant. So Q P Q removes pure noise from noisy products P: for two columns with
+        two categories each, three quarters of it.
         """
         never = torch.zeros(self.factors, len(self.categories), dtype=torch.float64)
         never[0] = -INDICATOR / CONSTANT
@@ -176,7 +175,7 @@ class MomentFeatures:
         """The same products with a number as the target.
 
         Args:
-            place: of the number in a record.
+            place: the number's place in a record.
 
         Raises:
             SchemaError: there is no such number.
@@ -184,7 +183,7 @@ class MomentFeatures:
         return replace(self, target=(place, _TIMES))
 
     def target_in(self, schema: TableSchema) -> str | None:
-        """The name of the target; None if there is none.
+        """The name of the target, if any.
 
         Args:
             schema: of the table.
@@ -195,24 +194,24 @@ class MomentFeatures:
         return names.get(self.target[0])
 
     def noise_on_correlations(self, noise: float) -> float:
-        """About how far noise on products moves correlations, if numbers are spread as usual.
+        """The approximate error of correlations from noise on products, for usual deviations.
 
-        Correlations with a target it moves less.
+        Correlations with a target have a smaller error.
 
         Args:
-            noise: standard deviation of that on a product.
+            noise: standard deviation of the noise on a product.
         """
         return noise * self._usual_square / _USUAL_DEVIATION**2
 
     @property
     def _usual_square(self) -> float:
-        """The |z|^2 of a record whose numbers are spread as usual."""
+        """The |z|^2 of a record whose numbers have the usual deviation."""
         square = CONSTANT**2 + _USUAL_DEVIATION**2 * (len(self.numbers) + self._longer)
         return square + INDICATOR**2 * len(self.categories)
 
     @property
     def _longer(self) -> int:
-        """For how many numbers more than itself the square of the target counts."""
+        """The number of further numbers whose squares the target's square amounts to."""
         return 0 if self.target is None else self.target[1] ** 2 - 1
 
     @property
@@ -232,10 +231,10 @@ class MomentFeatures:
         return True
 
     def steps(self, records: Tensor) -> Tensor:
-        """The vector z of each record, in whole numbers.
+        """The vector z of each record, in integers.
 
         Args:
-            records: whole numbers 0..levels, of any type, (b, record size).
+            records: integers 0..levels, of any type, (b, record size).
 
         Returns:
             int64 (b, k).
@@ -248,7 +247,7 @@ class MomentFeatures:
                 number = torch.where(whole[:, missing, None] > 0, 0, number)
             found.append(number)
         for first, count in self.categories:
-            # The first largest one, so that any record has one category of each column.
+            # The first largest value, so that any record has one category in each column.
             chosen = first_largest(whole[:, first : first + count])
             among = torch.arange(count, device=whole.device)
             found.append((chosen[:, None] == among) * INDICATOR)
@@ -259,7 +258,7 @@ class MomentFeatures:
         return factors
 
     def spec(self) -> dict[str, Any]:
-        """All that there is to it, as plain JSON."""
+        """The whole map, as plain JSON."""
         return {
             "features": "moments",
             "inputs": self.record_size,
@@ -297,10 +296,10 @@ class MomentFeatures:
 
 
 def noise_variances(covariance: Matrix) -> Matrix:
-    """Variances of A E A^T, with E the noise on products.
+    """The variances of the entries of A E A^T, where E is the noise on products.
 
-    E is symmetric, of variance 1 off its diagonal and 2 on it.
-    With K = A A^T that of entry (i, j) is K_ii K_jj + K_ij^2.
+    E is symmetric, with variance 1 off its diagonal and 2 on it. With K = A A^T, the variance of
+    entry (i, j) is K_ii K_jj + K_ij^2.
 
     Args:
         covariance: K, float64 (k, k).
@@ -313,5 +312,5 @@ def noise_variances(covariance: Matrix) -> Matrix:
 
 
 def _is_pair(value: object) -> bool:
-    """Whether JSON is a list of two whole numbers."""
+    """Whether a JSON value is a list of two integers."""
     return isinstance(value, list) and len(value) == 2 and all(type(n) is int for n in value)

@@ -1,14 +1,14 @@
-"""Perceptual features: the normalised output of a module that its owner trained on public data.
+"""Perceptual features: the normalised output of a module that was trained on public data.
 
-phi(x) = v / ||v||, where v is the output of a pre-trained network for x, and 0 where v is 0 (Harder
-et al. 2023, "Pre-trained Perceptual Features Improve Differentially Private Image Generation",
-DP-MEPF). The squares of v, divided by their own norm, may stand beside it, so that the mean feature
-shows how far outputs vary as well. DP-MEPF releases them on their own; here both parts share one
-vector, and so one noise.
+phi(x) = v / ||v||, where v is the output of a pre-trained network for x, and phi(x) = 0 if v is 0
+(Harder et al. 2023, "Pre-trained Perceptual Features Improve Differentially Private Image
+Generation", DP-MEPF). The squares of v, divided by their own norm, may stand beside it, so that the
+mean feature also shows how outputs vary. DP-MEPF releases them separately; here both parts share
+one vector, and so one noise.
 
-The module itself is a program. It never travels: the map holds the SHA-256 of its file and its
-output for one fixed image, by which whoever has the file can tell that it computes the same on
-their machine. `dpntk.common.features.torchscript` opens the file.
+The module itself is a program and never part of a file. The map holds the SHA-256 of the module's
+file and its output for one fixed image; with these, anybody who has the file can check that it
+computes the same on their machine. `dpntk.common.features.torchscript` opens the file.
 """
 
 from __future__ import annotations
@@ -38,21 +38,19 @@ class PerceptualFeatures:
 
     Attributes:
         module: SHA-256 of the module's file, in hexadecimal.
-        shape: of a record as the module gets it, without the batch: (channels, side, side) for
-            images.
+        shape: the shape of the module's input for one record: (channels, side, side) for images.
         levels: records hold integers 0..levels; the module gets float32 values 0..1.
-        probe: what the module says of `probe_record`, divided by its norm, float32 (outputs,).
+        probe: the module's output for `probe_record`, divided by its norm, float32 (outputs,).
         squares: b, the weight of the squares; 0 leaves them out. phi is (a v / ||v||,
             b v^2 / ||v^2||) with a^2 + b^2 = 1.
-        rectified: whether what the module says below 0 counts as 0, in v. Modules that end in a
-            ReLU say nothing else.
+        rectified: whether negative outputs of the module count as 0 in v. Modules that end in a
+            ReLU have none.
 
     Guarantee:
         norm_bound: each part of phi is a vector divided by its own norm, or 0, and a^2 + b^2 = 1.
-        nonnegative: if rectified, for then no entry of phi is negative; otherwise nothing is known
-        of the signs of what a module says. The module must have been trained on public data:
-        nothing covers the records that it was trained on. (docs/privacy/proofs.md, statements 1, 2
-        and 3.)
+        nonnegative: if rectified, because then no entry of phi is negative; otherwise the signs of
+        the outputs are unknown. The module must have been trained on public data: nothing covers
+        the records that it was trained on. (docs/privacy/proofs.md, statements 1, 2 and 3.)
     """
 
     module: str
@@ -90,12 +88,12 @@ class PerceptualFeatures:
 
     @property
     def outputs(self) -> int:
-        """How many numbers the module says of a record."""
+        """The number of the module's outputs for a record."""
         return len(self.probe)
 
     @property
     def dimension(self) -> int:
-        """That, and as many squares if there are any."""
+        """The number of outputs, and of as many squares if there are any."""
         return 2 * self.outputs if self.squares else self.outputs
 
     @property
@@ -105,7 +103,7 @@ class PerceptualFeatures:
 
     @property
     def plain(self) -> PerceptualFeatures:
-        """What the module says, without squares and with its signs."""
+        """The map without squares, with the signs of the outputs."""
         return PerceptualFeatures(self.module, self.shape, self.levels, self.probe)
 
     @property
@@ -119,13 +117,13 @@ class PerceptualFeatures:
         return self.rectified
 
     def describe(self, schema: Schema) -> str:
-        """In words, for whoever reads a release."""
+        """A description for readers of a release."""
         rectified = "rectified " if self.rectified else ""
         squares = f", and their squares of weight {self.squares:g}" if self.squares else ""
         return f"{rectified}features of a pre-trained module (SHA-256 {self.module}){squares}"
 
     def spec(self) -> dict[str, Any]:
-        """All that is needed beside `weights`, and the module's file, to rebuild the map."""
+        """Everything beside `weights` and the module's file that is needed to rebuild the map."""
         return {
             "features": "perceptual",
             "module": self.module,

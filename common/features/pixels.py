@@ -1,7 +1,7 @@
-"""An image's pixels themselves, as a feature: the map of noisy class means.
+"""An image's pixels as its feature: the map for noisy class means.
 
-Of all maps the class-wise mean of pixels says the least, with the least noise: it is what a release
-of few records can still show.
+Of all maps, this one reveals the least, with the least noise: a release of few records can still
+show the class-wise mean of pixels.
 """
 
 from __future__ import annotations
@@ -24,15 +24,15 @@ from .base import FEATURE_MAPS
 class PixelFeatures:
     """phi(x) = (x, s) / ||(x, s)|| with a constant s.
 
-    The constant is as long as an image of an even grey of 1/10: short enough to leave most of the
-    feature to the pixels, and long enough for the mean to say how long images are.
+    The constant has the norm of an image with uniform grey 1/10: small enough to leave most of the
+    feature to the pixels, and large enough for the mean to show the norm of images.
 
     Attributes:
         record_size: number of values in a record.
         levels: records hold integers 0..levels.
 
     Guarantee:
-        norm_bound: a vector divided by its norm. nonnegative: pixels and s are not negative.
+        norm_bound: phi is a vector divided by its norm. nonnegative: pixels and s are not negative.
         (docs/privacy/proofs.md, statements 1 and 2.)
     """
 
@@ -41,22 +41,22 @@ class PixelFeatures:
 
     def __post_init__(self) -> None:
         if not (1 <= self.record_size <= 2**20 and 1 <= self.levels <= 2**16):
-            # Above, sums of squares could be 2^53, and no longer exact.
+            # Above this, sums of squares could reach 2^53 and be inexact.
             raise SchemaError("feature map: so many pixels, or such levels, are not added exactly")
 
     @property
     def constant(self) -> int:
-        """The constant s, in the units of a record: levels, as its values are."""
+        """The constant s, in the units of a record's values, which are levels."""
         return max(1, math.isqrt(self.levels**2 * self.record_size) // 10)
 
     @property
     def constant_of_white(self) -> float:
-        """The constant's feature of a white image, which is the longest: no image has less."""
+        """The constant's entry for a white image, which is the smallest of all images."""
         return self.constant / math.hypot(self.constant, self.levels * math.sqrt(self.record_size))
 
     @property
     def dimension(self) -> int:
-        """Number of features: the pixels, and the constant, which comes last."""
+        """The number of features: the pixels, and the constant, which comes last."""
         return self.record_size + 1
 
     @property
@@ -70,11 +70,11 @@ class PixelFeatures:
         return True
 
     def describe(self, schema: Schema) -> str:
-        """In words, for whoever reads a release."""
+        """A description for readers of a release."""
         return "pixels themselves: mean images"
 
     def spec(self) -> dict[str, Any]:
-        """All that is needed to rebuild the map, as plain JSON."""
+        """Everything that is needed to rebuild the map, as plain JSON."""
         return {"features": "pixels", "inputs": self.record_size, "levels": self.levels}
 
     def weights(self) -> dict[str, NDArray[np.float32]]:

@@ -1,4 +1,4 @@
-"""The feature maps that there are, by the name in their `spec`."""
+"""All feature maps, by the name in their `spec`."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ FEATURES: Final = (
     DEFAULT_FEATURES,
     *sorted({*FEATURE_MAPS.entries()} - {DEFAULT_FEATURES, *_BESIDE_OTHERS}),
 )
-"""The maps that are chosen by name."""
+"""The maps that can be chosen by name."""
 
 
 def feature_map_from_spec(spec: object, weights: Mapping[str, NDArray[Any]]) -> FeatureMap:
     """Rebuild a map from its `spec()` and `weights()`.
 
     Raises:
-        SchemaError: they do not describe a map that this dpntk knows, or contradict each other.
+        SchemaError: they do not describe a map that this version knows, or contradict each other.
     """
     if isinstance(spec, Mapping):
         kind = spec.get("features")

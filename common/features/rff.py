@@ -4,8 +4,8 @@ phi(x) = (cos(2 pi t_1 x), sin(2 pi t_1 x), ..., cos(2 pi t_k x), sin(2 pi t_k x
 frequencies t_j drawn from N(0, 1 / (2 pi l)^2) for each value of x (Rahimi and Recht 2007, "Random
 Features for Large-Scale Kernel Machines"; Harder, Adamczewski and Park 2021, "DP-MERF").
 
-Frequencies are multiples of 2^-32 turns for each level of a value, so that t_j x is an exact number
-of 2^-32 turns for every record: see `dpntk.embed.exact.rff`.
+Frequencies are multiples of 2^-32 turns per level of a value, so that t_j x is an exact number of
+2^-32 turns for every record: see `dpntk.embed.exact.rff`.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class RandomFourierFeatures:
     """The feature map `rff`.
 
     Attributes:
-        turns: turns for each level of a value, float32 (k, record size), multiples of 2^-32.
+        turns: turns per level of a value, float32 (k, record size), multiples of 2^-32.
         levels: records hold integers 0..levels.
 
     Guarantee:
@@ -74,8 +74,8 @@ class RandomFourierFeatures:
             frequencies: k, half the dimension.
             length_scale: l, for values 0..1.
             levels: largest integer in a record.
-            seed: of the frequencies alone.
-            places: of the values that the kernel looks at; all if None.
+            seed: the seed of the frequencies alone.
+            places: the places of the values that the kernel uses; all if None.
         """
         normal = np.random.default_rng(seed).standard_normal((frequencies, record_size))
         if places is not None:
@@ -111,11 +111,11 @@ class RandomFourierFeatures:
         return False
 
     def describe(self, schema: Schema) -> str:
-        """In words, for whoever reads a release."""
+        """A description for readers of a release."""
         return f"random Fourier features, {self.frequencies:,} frequencies"
 
     def spec(self) -> dict[str, Any]:
-        """All that is needed beside `weights` to rebuild the map, as plain JSON."""
+        """Everything beside `weights` that is needed to rebuild the map, as plain JSON."""
         return {
             "features": "rff",
             "frequencies": self.frequencies,

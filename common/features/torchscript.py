@@ -1,12 +1,12 @@
-"""A torch module in a file of the user's own, trained on public data.
+"""A torch module, trained on public data, in a file of the user's.
 
 The file is a TorchScript archive, as `torch.jit.script(module).save(FILE)` writes it. torch reads
-it in C++: numbers, texts, tensors and TorchScript code, which no Python comes into; a pickle that
-names a Python function is refused there. Archives of `torch.export` (.pt2) are not read, because
+it in C++: numbers, texts, tensors and TorchScript code, without any Python; a pickle that names a
+Python function is refused there. Archives of `torch.export` (.pt2) are not read, because
 `torch.export.load` hands parts of them to Python's pickle and others to `eval`.
 
-All the same a module is a program: it sees the records, and TorchScript can read and write files.
-So a module is opened only if the user names its file, never because a release does.
+Even so, a module is a program: it sees the records, and TorchScript can read and write files. So a
+module is opened only if the user names its file, never because a release does.
 """
 
 from __future__ import annotations
@@ -33,24 +33,24 @@ from .perceptual import PerceptualFeatures, probe_record
 
 _LARGEST_FILE: Final = 1 << 34
 _NEARLY: Final = 1e-3
-"""By how much a feature may change with the company of its record, or with the machine."""
+"""How much a feature may change with the other records in a batch, or with the machine."""
 
 
 class PublicModule:
-    """A module, and the feature map that it makes.
+    """A module, and the feature map that it computes.
 
     Args:
         path: its file, for messages.
-        content: of the file.
-        shape: of a record as the module gets it, without the batch.
+        content: the file's content.
+        shape: the shape of the module's input for one record.
         levels: largest integer in a record.
 
     Attributes:
-        feature_map: the map of what it says, without squares and with its signs.
+        feature_map: the map of its outputs, without squares and with their signs.
 
     Raises:
-        ModuleError: it is no TorchScript module of one tensor to another, draws random numbers,
-            changes as it runs, mixes the records of a batch, or lets no gradients through.
+        ModuleError: it is not a TorchScript module from one tensor to another, draws random
+            numbers, changes as it runs, mixes the records of a batch, or passes no gradients.
     """
 
     def __init__(self, path: Path, content: bytes, shape: Shape, levels: int) -> None:
@@ -71,30 +71,30 @@ class PublicModule:
         self._require_use_to_a_generator()
 
     def one_by_one(self, records: Tensor) -> Tensor:
-        """What the module says of each record, each in a batch of its own.
+        """The module's output for each record, each in its own batch.
 
-        A library chooses the order in which it adds by the size of the batch and the number of
-        threads, so every record has the same of both: a batch of one, on one thread of a
-        processor, in code that is not rewritten after its first runs.
+        A library chooses its order of addition by the size of the batch and the number of threads,
+        so both are the same for every record: a batch of one, on one CPU thread, in code that is
+        not re-optimised after its first runs.
 
         Guarantee:
-            Each row has bits that depend on that record, the module and the machine alone. Random
-            numbers, and a module that says something else of the probe before and after, are
-            refused. (docs/privacy/proofs.md, statement 3.)
+            The bits of each row depend on that record, the module and the machine alone. Random
+            numbers are refused, and so is a module whose output for the probe differs before and
+            after. (docs/privacy/proofs.md, statement 3.)
 
         Args:
             records: float32 (b, record size), values 0..1, on the CPU.
 
         Returns:
-            float32 (b, d); infinite or not a number where the module says so.
+            float32 (b, d); infinite or NaN where the module's output is.
 
         Raises:
-            ModuleError: the module failed, or does not say the same twice.
+            ModuleError: the module failed, or its output for the probe changed.
         """
         with _the_same_every_time():
             random = torch.get_rng_state()
-            # In memory of its own, a record lies as every other one does, wherever it is in the
-            # batch: libraries look at that, too. The module may write into what it gets.
+            # Each record is copied to its own memory, so that its alignment does not depend on its
+            # place in the batch: libraries use that, too. The module may also write into its input.
             first, *said, last = (
                 self._run(record[None].clone())[0].clone()
                 for record in (*self._probe, *records, *self._probe)
@@ -111,10 +111,10 @@ class PublicModule:
         return torch.stack(said)
 
     def to(self, device: torch.device) -> PublicModule:
-        """The same, which from now on runs on a device, for batches.
+        """Move the module to a device, for batches.
 
-        Channels lie side by side there, which halves the time of convolutions; but not of a module
-        that cannot have it so, because it looks at its numbers without regard to how they lie.
+        There it uses channels-last memory, which halves the time of convolutions, unless its output
+        changes because it reads numbers regardless of their layout.
         """
         self._module.to(device)
         if not self._can_lie_side_by_side(device):
@@ -122,16 +122,16 @@ class PublicModule:
         return self
 
     def _can_lie_side_by_side(self, device: torch.device) -> bool:
-        """Lay channels so, and see whether the module says what it did."""
+        """Switch to channels-last memory, and test whether the module's output stays the same."""
         try:
             self._module.to(memory_format=torch.channels_last)
             said = self(self._probe.to(device)).detach().cpu()
-        except (ModuleError, RuntimeError):  # of weights with five dimensions
+        except (ModuleError, RuntimeError):  # for weights with five dimensions
             return False
         return self._is_near(said[0])
 
     def __call__(self, records: Tensor) -> Tensor:
-        """What the module says of a batch, differentiably, in floating point.
+        """The module's output for a batch, differentiable, in floating point.
 
         Args:
             records: float32 (b, record size), values 0..1, on the module's device.
@@ -146,10 +146,10 @@ class PublicModule:
             return self._run(records)
 
     def require_the_probe(self, feature_map: PerceptualFeatures) -> None:
-        """Check that the module says here what it said where a map was made.
+        """Check that the module's output for the probe is that stored in a map.
 
         Raises:
-            ModuleError: it does not.
+            ModuleError: it is not.
         """
         if self.feature_map.probe.shape != feature_map.probe.shape or not (
             np.abs(self.feature_map.probe - feature_map.probe).max() <= _NEARLY
@@ -162,11 +162,11 @@ class PublicModule:
     def _run(self, records: Tensor) -> Tensor:
         try:
             said = self._module(records.reshape(-1, *self._shape))
-        except Exception as error:  # whatever somebody's program raises
+        except Exception as error:  # anything that a foreign program raises
             raise ModuleError(
                 f"{self._path}: it fails on float32 values of shape {(len(records), *self._shape)}",
                 _last_line(error),
-            ) from None  # it may quote a record
+            ) from None  # the cause may quote a record
         if not isinstance(said, Tensor) or not said.is_floating_point():
             raise ModuleError(f"{self._path}: it does not return one tensor of real numbers")
         if said.dim() < 1 or len(said) != len(records) or not said.numel():
@@ -177,13 +177,13 @@ class PublicModule:
         return said.reshape(len(records), -1).float()
 
     def _is_near(self, said: Tensor) -> bool:
-        """Whether that is what it says of the probe by itself."""
+        """Whether an output is near that for the probe alone."""
         alone = self._said
         same = said.shape == alone.shape
         return same and bool((said - alone).norm() <= _NEARLY * alone.norm())
 
     def _require_use_to_a_generator(self) -> None:
-        """Refuse before hours of work what the generator could not follow."""
+        """Refuse, before hours of work, a module whose gradients the generator could not use."""
         with torch.enable_grad():
             said = self(torch.cat([self._probe, 1 - self._probe]).requires_grad_())
         if not self._is_near(said[0].detach()):
@@ -195,16 +195,15 @@ class PublicModule:
 
 
 def load_module(path: Path, shape: Shape, levels: int = PIXEL_LEVELS) -> PublicModule:
-    """Open a module that the user has named.
+    """Open a module whose file the user has named.
 
     Args:
         path: a TorchScript archive.
-        shape: of a record as the module gets it, without the batch: (channels, side, side) for
-            images.
+        shape: the shape of the module's input for one record: (channels, side, side) for images.
         levels: largest integer in a record.
 
     Raises:
-        ModuleError: there is no such file, or not one that can be used.
+        ModuleError: there is no such file, or it cannot be used.
     """
     return PublicModule(path, _content(path), shape, levels)
 
@@ -213,11 +212,11 @@ def module_for(feature_map: FeatureMap, path: Path | None) -> PublicModule | Non
     """The module that a feature map needs, if it needs one.
 
     Args:
-        feature_map: of an embedding or a release.
-        path: the file that the user named; None if none.
+        feature_map: the feature map of an embedding or a release.
+        path: the file that the user named, if any.
 
     Raises:
-        ModuleError: a file is needed and missing, or named and not needed, or is another one.
+        ModuleError: a file is needed but not named, named but not needed, or not the map's.
     """
     if not isinstance(feature_map, PerceptualFeatures):
         if path is not None:
@@ -242,7 +241,7 @@ def module_for(feature_map: FeatureMap, path: Path | None) -> PublicModule | Non
 
 
 def require_module(feature_map: PerceptualFeatures, module: PublicModule | None) -> PublicModule:
-    """The module, if it is there and the one that the map means.
+    """The module, after checking that it is given and is the map's.
 
     Raises:
         SchemaError: it is not.
@@ -259,10 +258,10 @@ def _content(path: Path) -> bytes:
 def _read(path: Path, content: bytes) -> Any:  # noqa: ANN401 - torch.jit is untyped
     try:
         with warnings.catch_warnings():
-            # torch would rather have its other format, which is not safe to read.
+            # torch recommends its other format, which is not safe to read.
             warnings.simplefilter("ignore", DeprecationWarning)
             module = torch.jit.load(io.BytesIO(content), map_location="cpu")
-    except Exception as error:  # whatever torch makes of hostile bytes
+    except Exception as error:  # anything that torch raises for hostile bytes
         raise ModuleError(
             f"{path}: not a TorchScript archive that torch {torch.__version__} can read: write one "
             "with torch.jit.script(module).save(FILE)"
@@ -275,7 +274,7 @@ def _read(path: Path, content: bytes) -> Any:  # noqa: ANN401 - torch.jit is unt
 
 @contextlib.contextmanager
 def _the_same_every_time() -> Iterator[None]:
-    """One thread, no lower precision, code as it is written."""
+    """Run with one thread, full precision, and code as written."""
     threads = torch.get_num_threads()
     deterministic = torch.are_deterministic_algorithms_enabled()
     lenient = torch.is_deterministic_algorithms_warn_only_enabled()
@@ -294,7 +293,7 @@ def _the_same_every_time() -> Iterator[None]:
 
 
 def _as_written() -> contextlib.AbstractContextManager[None]:
-    """No rewriting of code after its first runs have been watched."""
+    """Run code as written, without re-optimising it after its first runs."""
     unchanged: contextlib.AbstractContextManager[None] = torch.jit.optimized_execution(False)  # type: ignore[attr-defined]
     return unchanged
 

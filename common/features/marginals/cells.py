@@ -1,7 +1,7 @@
-"""In which cell of a column, or of two or three columns together, a record lies.
+"""The cell of a column, or of two or three columns together, in which a record lies.
 
-What marginals (`dpntk.common.features.marginals`) are made of: where a cell is read off in an
-encoded record, in whole numbers, so that it is the same on every machine.
+Marginals (`dpntk.common.features.marginals`) count these cells. A cell is read from an encoded
+record in integer arithmetic, so that it is the same on every machine.
 """
 
 from __future__ import annotations
@@ -21,29 +21,30 @@ from ...schema.table import LEVELS
 
 CELLS: Final = 64
 MOST_CELLS: Final = 128
-"""Columns of no more integers than this have a cell for each."""
+"""Columns with at most this many integers have a cell for each."""
 
 Whole = TypeVar("Whole", Tensor, NDArray[np.int64])
 
 
 def nearest_cell(level: Whole, cells: int) -> Whole:
-    """The nearest of `cells` equally spaced cells to numbers at some levels; int64 both."""
+    """The nearest of `cells` equally spaced cells to numbers at given levels; both int64."""
     return (2 * level * (cells - 1) + LEVELS) // (2 * LEVELS)
 
 
 @dataclass(frozen=True)
 class MarginalColumn:
-    """Where a column's cells are read off in an encoded record.
+    """A column's cells, and where they are read from an encoded record.
 
     Attributes:
-        start: of the values: one if the column is numeric, otherwise one for each category.
-        count: how many these are. By its levels a number is read off its soft bins, too, which
-            stand behind it: whether it is a bound shows there.
-        cells: of a numeric column: at how many equally spaced points of its scale a cell lies; a
-            value belongs to the nearest one. 0 for categories, which are cells.
-        missing: place of the value that says that a number is missing; -1 if there is none.
-        merged: of a numeric column in a group, if neighbouring cells are one there: the first cell
-            of each. Not that of missing values, which stays by itself.
+        start: the place of its first value in a record: one value if numeric, otherwise one for
+            each category.
+        count: the number of these values. A number by level also reads its soft bins, which follow
+            it and show whether it is a bound.
+        cells: for a numeric column, the number of cells, at equally spaced points of its scale; a
+            value belongs to the nearest one. 0 for categories, which are cells themselves.
+        missing: the place of the value that marks a missing number; -1 if there is none.
+        merged: for a numeric column in a group, the first cell of each set of merged neighbouring
+            cells. The cell of missing values is never merged.
     """
 
     start: int
@@ -54,12 +55,12 @@ class MarginalColumn:
 
     @property
     def dimension(self) -> int:
-        """Number of cells, that of missing values (the last one) included."""
+        """The number of cells, including that of missing values (the last one)."""
         return (len(self.merged) or self.cells or self.count) + (self.missing >= 0)
 
     @property
     def known(self) -> int:
-        """Number of cells but that of missing values."""
+        """The number of cells without that of missing values."""
         return self.dimension - (self.missing >= 0)
 
     def cell(self, records: Tensor) -> Tensor:
@@ -69,7 +70,7 @@ class MarginalColumn:
             records: int64 (b, record size), values 0..255.
 
         Returns:
-            int64 (b,), from 0 to `dimension` - 1, for whatever records.
+            int64 (b,), from 0 to `dimension` - 1, for any records.
         """
         if not self.cells:
             return first_largest(records[:, self.start : self.start + self.count])
@@ -85,20 +86,20 @@ class MarginalColumn:
         return self.merge(nearest)
 
     def merge(self, cells: Tensor) -> Tensor:
-        """What cells that it has by itself are merged to, int64 both."""
+        """Map the column's own cells to merged cells, both int64."""
         if not self.merged:
             return cells
-        # That of missing values comes after all others, and begins a cell of its own.
+        # The cell of missing values comes last and is never merged.
         firsts = torch.tensor([*self.merged, self.cells], device=cells.device)
         return torch.bucketize(cells, firsts, right=True) - 1
 
     def in_parts(self, shares: NDArray[np.float64], parts: int) -> MarginalColumn:
-        """A number with neighbouring cells merged into parts that are about equally frequent.
+        """The numeric column with neighbouring cells merged into about equally frequent parts.
 
         Args:
-            shares: of the cells that it has by itself, but for that of missing values, (cells,), 0
-                or more.
-            parts: how many there are to be, at most.
+            shares: the shares of the column's own cells, without that of missing values, (cells,),
+                0 or more.
+            parts: the largest number of parts.
         """
         so_far = np.concatenate([[0.0], shares.cumsum()])
         equal = np.arange(parts) * so_far[-1] / parts
@@ -106,29 +107,29 @@ class MarginalColumn:
         return replace(self, merged=tuple(np.unique([0, *nearest]).tolist()))
 
     def by_level(self, bins: int) -> MarginalColumn:
-        """With a cell for each level of a number, of which the first and the last are the bounds.
+        """The column with one cell per level of a number; the first and last are the bounds.
 
         Args:
-            bins: how many soft bins it has.
+            bins: the number of its soft bins.
         """
         return replace(self, cells=LEVELS + 1, count=1 + bins)
 
     @property
     def unmerged(self) -> MarginalColumn:
-        """With the cells that it has by itself."""
+        """The column with its own, unmerged cells."""
         return replace(self, merged=())
 
 
 @dataclass(frozen=True)
 class MarginalGroup:
-    """Two or three columns whose cells are looked at together.
+    """Two or three columns whose cells are counted jointly.
 
     Attributes:
-        sides: the columns. Numbers have the cells that they have by themselves, some of them
-            merged perhaps; or they lie in the nearest of their soft bins, and `cells` are 0.
-        folded: of two numbers with two cells each at most: whether one cell is of all records that
-            have both in the first or both in the second, one of those that have not, and the last
-            one, if either may be missing, of those that lack one.
+        sides: the columns. Numbers have their own cells, some perhaps merged; or they belong to the
+            nearest of their soft bins, and `cells` is 0.
+        folded: for two numbers with at most two cells each: whether one cell counts all records
+            with both numbers in the first or both in the second cell, one counts the other records,
+            and the last one, if a number may be missing, counts those that lack one.
     """
 
     sides: tuple[MarginalColumn, ...]
@@ -136,31 +137,31 @@ class MarginalGroup:
 
     @property
     def is_pair(self) -> bool:
-        """Whether they are two."""
+        """Whether it has two columns."""
         return len(self.sides) == 2
 
     @property
     def of_numbers(self) -> bool:
-        """Whether they are two columns of numbers, in cells of their own."""
+        """Whether it has two columns of numbers, with their own cells."""
         return self.is_pair and all(side.cells for side in self.sides)
 
     @property
     def unfolded(self) -> MarginalGroup:
-        """With a cell for each cell of the first column and of the second."""
+        """The group with a cell for each pair of the two columns' cells."""
         return replace(self, folded=False)
 
     @property
     def dimension(self) -> int:
-        """Number of cells: one for each cell of the first column and of the second, and so on."""
+        """The number of cells: one for each combination of the columns' cells."""
         if self.folded:
             return 2 + any(side.missing >= 0 for side in self.sides)
         return math.prod(side.dimension for side in self.sides)
 
     def cell_among(self, cell_of: Mapping[MarginalColumn, Tensor]) -> Tensor:
-        """The cell of each record, int64 (b,): row by row, the first column's cell is the row.
+        """The cell of each record, int64 (b,), in row-major order of the columns' cells.
 
         Args:
-            cell_of: that of each column, int64 (b,).
+            cell_of: the cell of each column, int64 (b,).
         """
         found = cell_of[self.sides[0]]
         if self.folded:

@@ -1,4 +1,4 @@
-"""Whether the marginals that a spec describes can be read off a record, and none is there twice."""
+"""Checks that a spec's marginals can be read from a record, and that none occurs twice."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ def are_groups_of(
     groups: Sequence[MarginalGroup],
     coarse: Sequence[MarginalGroup],
 ) -> bool:
-    """Whether no group is there twice, and each is of two or three of the columns.
+    """Whether each group consists of two or three of the columns, and none occurs twice.
 
     Args:
-        columns: that have cells by themselves.
-        groups: pairs and triples of them.
+        columns: the single columns.
+        groups: pairs and triples of columns.
         coarse: pairs of numbers in few cells.
     """
     several, known = (*coarse, *groups), frozenset(columns)
@@ -31,7 +31,7 @@ def are_groups_of(
 
 
 def _is_side(side: MarginalColumn, columns: Collection[MarginalColumn]) -> bool:
-    """Whether a number in a group is one of the columns, its merged cells in order."""
+    """Whether a side of a group is one of the columns, with any merged cells in order."""
     firsts = side.merged
     return (
         (not side.cells or side.unmerged in columns)
@@ -41,7 +41,7 @@ def _is_side(side: MarginalColumn, columns: Collection[MarginalColumn]) -> bool:
 
 
 def may_be_folded(groups: Sequence[MarginalGroup], coarse: Sequence[MarginalGroup]) -> bool:
-    """Whether groups are folded that may be: pairs in few cells, all of them or none."""
+    """Whether only groups that may be are folded: pairs in few cells, all of them or none."""
     folded = [group for group in coarse if group.folded]
     return (
         not any(group.folded for group in groups)
@@ -53,11 +53,11 @@ def may_be_folded(groups: Sequence[MarginalGroup], coarse: Sequence[MarginalGrou
 def are_in_records(
     columns: Sequence[MarginalColumn], sides: Iterable[MarginalColumn], record_size: int
 ) -> bool:
-    """Whether each cell can be read off in a record, and only groups have merged ones.
+    """Whether each cell can be read from a record, and only groups have merged cells.
 
     Args:
-        columns: that have cells by themselves.
-        sides: those that are in groups.
+        columns: the single columns.
+        sides: the columns in groups.
         record_size: number of values in a record.
     """
     return not any(column.merged for column in columns) and all(
@@ -76,11 +76,11 @@ def are_in_records(
 def are_levels_of(
     columns: Sequence[MarginalColumn], by_level: Sequence[MarginalColumn], record_size: int
 ) -> bool:
-    """Whether columns by level are numbers among the columns, in their order.
+    """Whether the columns by level are numeric ones of the columns, in their order.
 
     Args:
-        columns: that have cells by themselves.
-        by_level: numbers whose levels have a cell each.
+        columns: the single columns.
+        by_level: numeric columns with one cell per level.
         record_size: number of values in a record.
     """
     by_start = {column.start: column for column in columns if column.cells}

@@ -1,8 +1,9 @@
-"""Marginals of a table as a feature map: in which cell of each column a record lies.
+"""Marginals of a table as a feature map, which marks the record's cell in each column.
 
-The class-wise mean of these features is a histogram of every column, and of those pairs of columns
-that were asked for, or that a release chooses. Beside the features of a network
-(`dpntk.common.features.joint`) they share its noise, and stage three knows how often each value is.
+The class-wise mean of these features is a histogram of every column, and of the pairs of columns
+that were asked for or that a release chooses. Beside a network's features
+(`dpntk.common.features.joint`) they share its noise, and tell stage three how frequent each value
+is.
 """
 
 from __future__ import annotations
@@ -34,12 +35,12 @@ from .spec import MOST, read_spec, rows_of, unknown_spec
 
 @dataclass(frozen=True)
 class GroupChoice:
-    """Some of the groups that an embedding counts, as a release has them.
+    """The groups that a release chooses among those of an embedding.
 
     Attributes:
-        numbers: which, in the order of the embedding's map.
-        length: of their part of the feature, above 0 and below 1.
-        merging: sides with merged cells in place of others.
+        numbers: the indices of the groups, in the order of the embedding's map.
+        length: the length of their part of the feature, above 0 and below 1.
+        merging: maps sides to the same ones with merged cells.
         folded: whether a pair of numbers only counts whether both are in the same part.
     """
 
@@ -52,28 +53,28 @@ class GroupChoice:
 @FEATURE_MAPS.add("marginals")
 @dataclass(frozen=True)
 class MarginalFeatures:
-    """For each column, and each group, a number at the record's cell, else 0.
+    """For each column and each group, a constant at the record's cell, and 0 elsewhere.
 
-    The number is 1 / sqrt(columns + groups), unless groups have a length of their own.
+    The constant is 1 / sqrt(columns + groups), unless groups have their own length.
 
     Attributes:
-        columns: where the cells of each are read off.
+        columns: the single columns, and where their cells are read.
         record_size: number of values in a record.
-        groups: pairs and triples of columns that have cells of their own.
+        groups: pairs and triples of columns with joint cells.
         levels: records hold integers 0..levels.
-        group_length: of the part of the feature that is groups', above 0 and below 1; None if all
-            columns and groups have the same number.
-        undecided: whether a release of this embedding is to choose among the groups.
+        group_length: the length of the groups' part of the feature, above 0 and below 1; None if
+            all columns and groups have the same constant.
+        undecided: whether a release from this embedding is to choose among the groups.
         coarse: pairs of numbers in few cells, most of them merged, whether or not they are among
             the groups. In the feature they stand between columns and groups.
-        coarse_length: of their part of the feature; None if there are none.
-        by_level: columns of numbers that have a cell for each level here, beside their own cells.
-            In the feature they stand behind the columns.
-        by_level_length: of their part of the feature in a release; None if there are none, and in
-            an embedding, where they have the same number as columns.
+        coarse_length: the length of their part of the feature; None if there are none.
+        by_level: numeric columns that also have a cell for each level. In the feature they follow
+            the columns.
+        by_level_length: the length of their part of the feature in a release; None if there are
+            none, and in an embedding, where they have the same constant as columns.
 
     Guarantee:
-        norm_bound: one entry for each column and group, whatever the record is, and their squares
+        norm_bound: every record has one nonzero entry for each column and group, and their squares
         add up to 1. nonnegative: no entry is negative. (docs/privacy/proofs.md, statements 1 and
         2.)
     """
@@ -105,7 +106,7 @@ class MarginalFeatures:
             raise SchemaError("feature map: marginals of columns that a record does not have")
 
     def _lengths_fit(self) -> bool:
-        """Whether parts have lengths where there are such parts, and leave some to the columns."""
+        """Whether exactly the existing parts have lengths, and leave some for the columns."""
         lengths = [self.group_length, self.coarse_length, self.by_level_length]
         kinds = [self.groups, self.coarse, self.by_level]
         if self.group_length is None and lengths != [None, None, None]:
@@ -133,20 +134,20 @@ class MarginalFeatures:
         fine: bool = False,
         undecided: bool = False,
     ) -> MarginalFeatures:
-        """The marginals of the columns of a table but the label, which has its counts.
+        """The marginals of a table's columns except the label, which has the class counts.
 
         Args:
-            schema: of the table.
-            usual: cells of a numeric column, unless it is of few integers.
-            numbers: whether numeric columns are among them, or categories alone.
-            groups: names of two or three columns each, in any order; none is the label.
-            fine: whether numbers have as many cells in groups as by themselves, where a release
-                merges some; otherwise they lie in their soft bins.
-            undecided: whether a release is to choose among the groups. Numbers with more values
-                than cells are there by their levels then, too.
+            schema: the table's schema.
+            usual: the number of cells of a numeric column, unless it has few integers.
+            numbers: whether to include numeric columns, not only categories.
+            groups: the names of two or three columns each, in any order, never the label.
+            fine: whether numbers have their own cells in groups, some of which a release merges;
+                otherwise they belong to their soft bins.
+            undecided: whether a release is to choose among the groups. Then numbers with more
+                values than cells are also counted by level.
 
         Raises:
-            SchemaError: there are no such columns, a group is there twice, or has too many cells.
+            SchemaError: there are no such columns, or a group occurs twice or has too many cells.
         """
         blocks = [block for block in blocks_of(schema) if numbers or not block.column.kind.numeric]
         columns = [column_of(block, usual) for block in blocks]
@@ -162,12 +163,12 @@ class MarginalFeatures:
 
     @property
     def tables(self) -> tuple[MarginalColumn | MarginalGroup, ...]:
-        """All that have cells of their own, in the order of the feature."""
+        """All columns and groups with cells, in the order of the feature."""
         return *self.columns, *self.by_level, *self.coarse, *self.groups
 
     @cached_property
     def places(self) -> tuple[slice, ...]:
-        """Where the cells of each of these lie in a feature."""
+        """The coordinates of each of the tables in a feature."""
         found, start = [], 0
         for table in self.tables:
             found.append(slice(start, start + table.dimension))
@@ -176,46 +177,46 @@ class MarginalFeatures:
 
     @property
     def dimension(self) -> int:
-        """Number of cells of all of them."""
+        """The number of cells in all tables."""
         return sum(table.dimension for table in self.tables)
 
     @property
     def entry(self) -> float:
-        """What stands at a record's cells of columns."""
+        """The entry at a record's cells in columns."""
         if self.group_length is None:
             return 1 / math.sqrt(len(self.tables))
         return math.sqrt((1 - self._of_several) / len(self.columns))
 
     @property
     def _of_several(self) -> float:
-        """The part of the feature's square that is not columns', where other parts have lengths."""
+        """The squared length of the feature's parts other than columns, if these have lengths."""
         lengths = (self.group_length, self.coarse_length, self.by_level_length)
         return sum((length or 0.0) ** 2 for length in lengths)
 
     @property
     def group_entry(self) -> float:
-        """What stands at a record's cells of groups."""
+        """The entry at a record's cells in groups."""
         if self.group_length is None:
             return self.entry
         return self.group_length / math.sqrt(len(self.groups))
 
     @property
     def entries(self) -> NDArray[np.float64]:
-        """What stands at a record's cells of each of the tables, float64 (tables,)."""
+        """The entry at a record's cell in each of the tables, float64 (tables,)."""
         coarse = (self.coarse_length or 0.0) / math.sqrt(len(self.coarse) or 1)
         sizes = [len(self.columns), len(self.by_level), len(self.coarse), len(self.groups)]
         return np.repeat([self.entry, self.level_entry, coarse, self.group_entry], sizes)
 
     @property
     def level_entry(self) -> float:
-        """What stands at a record's levels."""
+        """The entry at a record's levels."""
         if self.group_length is None:
             return self.entry
         return (self.by_level_length or 0.0) / math.sqrt(len(self.by_level) or 1)
 
     @property
     def unmerged(self) -> MarginalFeatures:
-        """Columns and groups alone, with the cells in these that columns have by themselves."""
+        """The map with columns and groups only, whose groups have unmerged cells."""
         groups = (tuple(side.unmerged for side in group.sides) for group in self.groups)
         return replace(
             self,
@@ -232,12 +233,12 @@ class MarginalFeatures:
         coarse: GroupChoice | None = None,
         by_level: float | None = None,
     ) -> MarginalFeatures:
-        """The same columns with some of the groups.
+        """The same columns with the chosen groups.
 
         Args:
-            chosen: which; None for none.
-            coarse: which pairs of numbers to have in few cells as well; None for none.
-            by_level: length of the part of numbers by their levels; None leaves them out.
+            chosen: the chosen groups; None for none.
+            coarse: the pairs of numbers to include in few cells as well; None for none.
+            by_level: length of the part of numbers by level; None leaves them out.
         """
         groups, group_length = self._chosen(chosen)
         rough, coarse_length = self._chosen(coarse)
@@ -261,20 +262,20 @@ class MarginalFeatures:
 
     @property
     def pairs_of_numbers(self) -> list[int]:
-        """Which of the groups are of two columns of numbers."""
+        """The indices of the groups that consist of two columns of numbers."""
         return [number for number, group in enumerate(self.groups) if group.of_numbers]
 
     def noise_on_correlations(self, noise: float) -> float:
-        """About how far noise moves small correlations, as pairs of numbers in few cells show them.
+        """The approximate error from noise of small correlations, read from pairs in few cells.
 
-        With correlation r Gaussian numbers have a share p_i p_j + r a_i a_j of cell (i, j), a_i
-        being the mean of a standard normal number there, times p_i.
+        Gaussian numbers with correlation r have the share p_i p_j + r a_i a_j in cell (i, j), where
+        a_i is p_i times the mean of a standard normal number there.
 
         Args:
             noise: standard deviation of the noise on an entry of the feature.
 
         Returns:
-            Infinity if there are no such pairs.
+            The error; infinity if there are no such pairs.
         """
         if not self.coarse or self.coarse_length is None:
             return math.inf
@@ -298,10 +299,10 @@ class MarginalFeatures:
         return True
 
     def hits(self, records: Tensor) -> Tensor:
-        """Where the feature of each record is not 0.
+        """The coordinates at which each record's feature is not 0.
 
         Args:
-            records: whole numbers 0..levels, of any type, (b, record size).
+            records: integers 0..levels, of any type, (b, record size).
 
         Returns:
             int64 (b, tables).
@@ -315,7 +316,7 @@ class MarginalFeatures:
         return torch.stack([start + cell for start, cell in zip(starts, found, strict=True)], dim=1)
 
     def names_of_groups(self, schema: TableSchema) -> list[tuple[str, ...]]:
-        """The names of the columns of each group.
+        """The names of each group's columns.
 
         Raises:
             SchemaError: the schema has no such columns.
@@ -330,11 +331,11 @@ class MarginalFeatures:
             raise SchemaError("feature map: pairs of columns that there are not") from error
 
     def describe(self, schema: Schema) -> str:
-        """In words, for whoever reads a release."""
+        """A description for readers of a release."""
         return f"marginals of {counted(len(self.columns), 'column')}"
 
     def spec(self) -> dict[str, Any]:
-        """All that there is to it, as plain JSON."""
+        """The whole map, as plain JSON."""
         pairs, merging = rows_of(self.groups)
         coarse, coarsely = rows_of(self.coarse)
         return {
@@ -355,7 +356,7 @@ class MarginalFeatures:
         }
 
     def weights(self) -> dict[str, NDArray[np.float32]]:
-        """It has none."""
+        """No weights: the map has none."""
         return {}
 
     @classmethod

@@ -1,4 +1,4 @@
-"""Which cells the columns of a table have, and groups of them: as its schema says."""
+"""The cells of a table's columns, and of groups of them, from its schema."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from .spec import MOST
 
 
 def column_of(block: Block, usual: int) -> MarginalColumn:
-    """A column as it is by itself.
+    """The cells of a single column.
 
     Args:
-        block: where it is in a record.
-        usual: cells of a numeric column, unless it is of few integers.
+        block: its place in a record.
+        usual: the number of cells of a numeric column, unless it has few integers.
     """
     column, start = block.column, block.place.start
     if not column.kind.numeric:
@@ -31,11 +31,11 @@ def column_of(block: Block, usual: int) -> MarginalColumn:
 
 
 def level_column_of(block: Block, column: MarginalColumn) -> MarginalColumn | None:
-    """A column of numbers by its levels; None if each of its values has a cell.
+    """A numeric column by level; None if each of its values has a cell already.
 
     Args:
-        block: where it is in a record.
-        column: as it is by itself.
+        block: its place in a record.
+        column: its cells as a single column.
     """
     if not block.column.kind.numeric or column.cells == block.column.different:
         return None
@@ -43,7 +43,7 @@ def level_column_of(block: Block, column: MarginalColumn) -> MarginalColumn | No
 
 
 def binned(block: Block) -> MarginalColumn:
-    """A column by its categories or soft bins, and whether it is missing."""
+    """A column by its categories or soft bins, including missing values."""
     return MarginalColumn(block.shares.start, block.shares.stop - block.shares.start, 0, -1)
 
 
@@ -53,13 +53,13 @@ def groups_of(
     """Groups of columns, in the order of the columns.
 
     Args:
-        schema: of the table.
-        names: of the columns of each.
-        sides: what each column of the schema is in a group.
+        schema: the table's schema.
+        names: the names of each group's columns.
+        sides: each column of the schema as a side of a group.
 
     Raises:
-        SchemaError: a name is not one of a column but the label, a group is there twice, or they
-            have too many cells together.
+        SchemaError: a name is not that of a column other than the label, a group occurs twice, or
+            the groups have too many cells together.
     """
     order = {block.column.name: number for number, block in enumerate(blocks_of(schema))}
     found: dict[tuple[int, ...], MarginalGroup] = {}

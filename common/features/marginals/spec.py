@@ -1,4 +1,4 @@
-"""Marginals in a file: plain lists of numbers, which anybody may have written."""
+"""Marginals in a file, as plain lists of numbers, which anybody may have written."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from ...schema.table import LEVELS
 from .cells import MOST_CELLS, MarginalColumn, MarginalGroup
 
 MOST: Final = 1 << 24
-"""Values in a record, and cells of a feature, are at most that."""
+"""The most values in a record, and the most cells in a feature."""
 SIDES: Final = (2, 3)
-"""Columns in a group."""
+"""The allowed numbers of columns in a group."""
 
 
 def unknown_spec() -> SchemaError:
-    """What to say of a spec that is of no marginals."""
+    """The error for a spec that does not describe marginals."""
     return SchemaError("feature map: not marginals that this dpntk knows")
 
 
 def rows_of(groups: Sequence[MarginalGroup]) -> tuple[list[list[int]], list[list[int]]]:
-    """Groups in a `spec`: the sides of each, and the first cells of every side that has merged."""
+    """Groups in a `spec`: the sides of each, and the first cells of each side with merged cells."""
     sides = [group.sides for group in groups]
     rows = [[number for side in each for number in (side.start, side.count)] for each in sides]
     merged = {side.start: side.merged for each in sides for side in each}
@@ -34,10 +34,10 @@ def read_spec(spec: Mapping[str, Any]) -> dict[str, Any]:
     """Read what `MarginalFeatures.spec` wrote.
 
     Returns:
-        The fields of `MarginalFeatures` by name. Whether they go together, it says itself.
+        The fields of `MarginalFeatures` by name, which it checks for consistency itself.
 
     Raises:
-        SchemaError: there is something else in it than lists of numbers as they have to be.
+        SchemaError: it holds anything but lists of numbers of the right form.
     """
     rows, pairs, coarse = spec.get("columns"), spec.get("pairs", []), spec.get("coarse", [])
     merging, coarsely = spec.get("pairs_merged", []), spec.get("coarse_merged", [])
@@ -54,7 +54,7 @@ def read_spec(spec: Mapping[str, Any]) -> dict[str, Any]:
     for row, known in (
         *((row, {4}) for row in rows),  # start, count, cells, missing
         *((row, {2 * sides for sides in SIDES}) for row in pairs),  # start and count of each side
-        *((row, {2 * 2}) for row in coarse),  # likewise, of two
+        *((row, {2 * 2}) for row in coarse),  # likewise, for two sides
         *((row, {2}) for row in by_level),  # start, count
         *((row, range(2, MOST_CELLS + 2)) for row in (*merging, *coarsely)),  # start, first cells
     ):
@@ -88,7 +88,7 @@ def _groups_from(
     *,
     folded: bool = False,
 ) -> tuple[MarginalGroup, ...]:
-    """Groups as they are in a `spec`, of columns that have cells of their own or soft bins."""
+    """Read groups from a `spec`; their columns have their own cells or soft bins."""
     firsts = {start: tuple(cells) for start, *cells in merging}
     numbers = {
         (each.start, each.count): replace(each, merged=firsts.get(each.start, ()))

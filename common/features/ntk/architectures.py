@@ -8,9 +8,9 @@
 `cnn_2l`      convolution with W1 channels, ReLU, convolution with W2 channels, layer norm
 ============  =======================================================================
 
-Each is followed by a linear layer with as many outputs as there are classes. Kernels are 3x3 on
-images; on vectors a convolution runs along the vector with a kernel of 3, and the second layer of
-`cnn_2l` is linear there. Layer norms have no weights of their own.
+Each is followed by a linear layer with as many outputs as classes. Kernels are 3x3 on images. On
+vectors a convolution runs along the vector with a kernel of 3, and the second layer of `cnn_2l` is
+linear. Layer norms have no weights.
 """
 
 from __future__ import annotations
@@ -30,26 +30,26 @@ ARCHITECTURES: Final = {
     "cnn_1l": (16,),
     "cnn_2l": (16, 32),
 }
-"""Their names and the widths that they have if none are given."""
+"""The names of architectures, and their default widths."""
 CUSTOM: Final = "custom"
-"""What a network is called that none of them is."""
+"""The name of any other network."""
 NAMED_LATER: Final = ("fc_1l_norm",)
-"""Networks that were called so before they had a name, in files that there may be."""
+"""Networks that older files may call `CUSTOM`, because they had no name then."""
 _KERNEL: Final = 3
 _LARGEST_WIDTH: Final = 100_000
 
 
 def layers_of(arch: str, widths: Sequence[int], shape: Shape, activation: str) -> tuple[Layer, ...]:
-    """The layers of an architecture, but for the last one, which every network has.
+    """The layers of an architecture, without the last one, which every network has.
 
     Args:
         arch: one of `ARCHITECTURES`.
-        widths: of its hidden layers.
-        shape: of a record.
+        widths: the widths of its hidden layers.
+        shape: the shape of a record.
         activation: the elementwise function.
 
     Raises:
-        SchemaError: there is none of that name, or it has another number of widths.
+        SchemaError: there is no such architecture, or it has another number of widths.
     """
     if arch not in ARCHITECTURES:
         raise SchemaError(f"{argument('arch', arch)}: known are {', '.join(ARCHITECTURES)}")
@@ -75,17 +75,17 @@ def layers_of(arch: str, widths: Sequence[int], shape: Shape, activation: str) -
 
 
 def fc_1l(width: int, activation: str = "relu") -> tuple[Layer, ...]:
-    """One hidden layer of units that see all inputs: what the whole path uses by default."""
+    """One fully connected hidden layer: the default network."""
     return (Linear(width), Activation(activation))
 
 
 def takes_vectors(arch: str) -> bool:
-    """Whether an architecture does not care about the arrangement of a record's values."""
+    """Whether an architecture ignores the arrangement of a record's values."""
     return arch.startswith("fc")
 
 
 def name_of(layers: Sequence[Layer], shape: Shape) -> tuple[str, tuple[int, ...]]:
-    """Name and widths of a network: those that `layers_of` makes it from, or else `CUSTOM`."""
+    """The name and widths from which `layers_of` makes a network; otherwise `CUSTOM`."""
     widths = tuple(
         layer.outputs if isinstance(layer, Linear) else layer.channels
         for layer in layers
@@ -100,10 +100,10 @@ def name_of(layers: Sequence[Layer], shape: Shape) -> tuple[str, tuple[int, ...]
 
 
 def read_widths(text: str, arch: str) -> tuple[int, ...]:
-    """Widths as the paper writes them, "3000_200"; those of `ARCHITECTURES` if the text is empty.
+    """Parse widths in the paper's form, "3000_200"; those of `ARCHITECTURES` if empty.
 
     Raises:
-        SchemaError: it is no such text.
+        SchemaError: the text has another form.
     """
     if not text:
         return ARCHITECTURES.get(arch, ())

@@ -1,15 +1,15 @@
-"""One pass forward and one pass back through a network, keeping what its gradients are made of.
+"""One forward and one backward pass through a network, which keep the factors of gradients.
 
 The gradient of a linear layer's weights at one record is the outer product of delta, the gradient
-with respect to the layer's outputs, and of the layer's inputs; that of a convolution is a sum of
-such products over places. So inputs and deltas of the layers with weights say all, and nothing of
-the size of the weights appears for any record (Goodfellow 2015, "Efficient Per-Example Gradient
+with respect to the layer's outputs, and the layer's inputs; that of a convolution is a sum of such
+products over positions. So the inputs and deltas of the layers with weights suffice, and no
+per-record array of the weights' size is needed (Goodfellow 2015, "Efficient Per-Example Gradient
 Computations").
 
 The pass is written once and runs in two arithmetics: exact, for sums over sensitive records
 (`dpntk.embed.exact.tangent`), and in floating point, for generated ones
 (`dpntk.generate.kernels.tangent`). They differ in how layers with weights and sums are computed;
-all else here is elementwise and has the same bits in every batch.
+everything else here is elementwise and has the same bits in every batch.
 """
 
 from __future__ import annotations
@@ -37,29 +37,29 @@ from .layers import (
 
 Backward = Callable[[Tensor], Tensor]
 Total = Callable[[Tensor], Tensor]
-"""Sums over the last dimension."""
+"""A function that sums over the last dimension."""
 
 
 class AffineMap(Protocol):
     """A layer with weights, in some arithmetic."""
 
     def forward(self, values: Tensor) -> Tensor:
-        """(b, *shape before) to (b, *shape after)."""
+        """Map inputs (b, *shape before) to outputs (b, *shape after)."""
         ...
 
     def backward(self, delta: Tensor) -> Tensor:
-        """Gradient with respect to the values, from that with respect to the outputs."""
+        """The gradient with respect to the inputs, from that with respect to the outputs."""
         ...
 
 
 @dataclass(frozen=True, eq=False)
 class Pass:
-    """What one pass forward and back leaves at every record.
+    """The results of one forward and backward pass, for every record.
 
     Attributes:
-        inputs: what each layer with weights got, (b, *shape before).
-        deltas: gradient with respect to what it made, (b, *shape after).
-        last: (b, values), what the last layer got; the gradient of its weights.
+        inputs: the inputs of each layer with weights, (b, *shape before).
+        deltas: the gradients with respect to its outputs, (b, *shape after).
+        last: the last layer's inputs, (b, values), which are the gradient of its weights.
     """
 
     inputs: tuple[Tensor, ...]
@@ -74,14 +74,14 @@ def forward_and_back(
     values: Tensor,
     total: Total,
 ) -> Pass:
-    """Send a batch through a network, and the gradient of the sum of its outputs back.
+    """Pass a batch forward, and the gradient of the sum of outputs back through a network.
 
     Args:
-        layers: the network but for its last layer.
-        affine: those of them that have weights, in some arithmetic.
+        layers: the network without its last layer.
+        affine: the layers with weights, in some arithmetic.
         readout: v, the sum of the last layer's weights over the outputs.
         values: (b, *shape).
-        total: sums in the same arithmetic.
+        total: sums, in the same arithmetic.
     """
     inputs: list[Tensor] = []
     steps: list[Backward | None] = []  # None marks a layer with weights
@@ -101,7 +101,7 @@ def forward_and_back(
             continue
         deltas.append(delta)
         if len(deltas) == len(inputs):
-            break  # nobody needs the gradient with respect to the record
+            break  # the gradient with respect to the record is not needed
         delta = affine[len(inputs) - len(deltas)].backward(delta)
     return Pass(tuple(inputs), tuple(reversed(deltas)), values)
 

@@ -1,7 +1,8 @@
-"""Networks as data: the layers that a tangent kernel's network may be made of, without weights.
+"""Networks as data: the possible layers of a tangent kernel's network, without weights.
 
-A layer says what shape it makes of a shape, and which weights it needs. What it computes is said
-in `dpntk.common.features.ntk.backprop`, for exact and for floating-point arithmetic alike.
+A layer states its output shape for an input shape, and the shape of its weights.
+`dpntk.common.features.ntk.backprop` defines what it computes, for exact and floating-point
+arithmetic alike.
 """
 
 from __future__ import annotations
@@ -14,23 +15,23 @@ from typing import Any, Final
 from ...errors import SchemaError
 
 Shape = tuple[int, ...]
-"""Shape of one record's values at some place in the network: (values,), or (channels, length), or
-(channels, height, width)."""
+"""The shape of one record's values at some point in the network: (values,), or (channels, length),
+or (channels, height, width)."""
 
 LAYER_NORM_EPSILON: Final = 1e-5
 LEAKY_SLOPE: Final = 0.01
 ACTIVATIONS: Final = ("relu", "leaky_relu", "relu6", "softsign")
-"""Made of additions, multiplications, divisions and comparisons alone, which IEEE 754 defines to
-the last bit. Exponentials are not: a library may compute one value in two ways."""
+"""Activations that need only additions, multiplications, divisions and comparisons, which IEEE 754
+defines to the last bit. Exponentials are not: a library may compute one value in two ways."""
 _LARGEST: Final = 1 << 24
 
 
 @dataclass(frozen=True)
 class Linear:
-    """Every output is a weighted sum of all inputs, and a bias.
+    """Every output is a weighted sum of all inputs, plus a bias.
 
     Attributes:
-        outputs: how many.
+        outputs: the number of outputs.
     """
 
     outputs: int
@@ -47,10 +48,10 @@ class Linear:
 
 @dataclass(frozen=True)
 class Convolution:
-    """A convolution over one or two dimensions, with zeros around, so that sides stay as they are.
+    """A convolution over one or two dimensions, zero-padded so that sides do not change.
 
     Attributes:
-        channels: how many come out.
+        channels: the number of output channels.
         size: side of the kernel, odd.
     """
 
@@ -86,10 +87,10 @@ class Activation:
 
 @dataclass(frozen=True)
 class AveragePool:
-    """Means over neighbouring places; what is left over at the far sides is left out.
+    """Means over neighbouring positions; leftover positions at the far sides are dropped.
 
     Attributes:
-        size: side of the neighbourhood, and the step from one to the next.
+        size: the side of the neighbourhood, and the stride.
     """
 
     size: int
@@ -103,7 +104,7 @@ class AveragePool:
 
 @dataclass(frozen=True)
 class Flatten:
-    """All values as one vector."""
+    """Flattens all values into one vector."""
 
     def output_shape(self, shape: Shape) -> Shape:
         """(values,)."""
@@ -112,7 +113,7 @@ class Flatten:
 
 @dataclass(frozen=True)
 class LayerNorm:
-    """A record's values less their mean, over their standard deviation; no weights of its own."""
+    """A record's values minus their mean, divided by their standard deviation; without weights."""
 
     def output_shape(self, shape: Shape) -> Shape:
         """The shape of the input, which does not change."""
@@ -133,13 +134,13 @@ _KINDS: Final[dict[str, type[Layer]]] = {
 
 
 def shapes(layers: Sequence[Layer], shape: Shape) -> Iterator[tuple[Layer, Shape, Shape]]:
-    """Go through a network.
+    """Iterate over a network's layers.
 
     Yields:
-        Each layer with the shape that it gets and the shape that it makes.
+        Each layer with its input and output shapes.
 
     Raises:
-        SchemaError: a layer cannot stand where it does.
+        SchemaError: a layer does not fit its input shape.
     """
     for layer in layers:
         after = layer.output_shape(shape)
@@ -158,7 +159,7 @@ def from_json(document: object) -> tuple[Layer, ...]:
     """Read what `to_json` wrote.
 
     Raises:
-        SchemaError: it is no such list.
+        SchemaError: it is not such a list.
     """
     _require(isinstance(document, list) and 0 < len(document) <= 64, "expected a list of layers")
     assert isinstance(document, list)

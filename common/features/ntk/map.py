@@ -1,14 +1,14 @@
 """Normalised empirical neural tangent kernels: phi(x) is the gradient of a random network.
 
 The network is a chain of layers (`dpntk.common.features.ntk.layers`) and a last linear layer with K
-outputs, f_k(x) = <W_k, a> + c_k, a being what the layers make of x. The feature is
+outputs, f_k(x) = <W_k, a> + c_k, where a is the output of the layers for x. The feature is
 
     phi(x) = grad_theta sum_k f_k(x) / ||grad_theta sum_k f_k(x)||
 
 (Yang et al., arXiv 2303.01687, section 3, with the sum of the outputs as the scalar whose gradient
 is taken). The gradient of each of the K outputs' weights is the same vector a: one copy scaled by
-sqrt(K) gives the same kernel in fewer dimensions, and only the readout v = sum_k W_k is needed of
-these weights. So phi(x) is, divided by its norm,
+sqrt(K) gives the same kernel in fewer dimensions, and of these weights only the readout v = sum_k
+W_k is needed. So phi(x) is, divided by its norm,
 
     [ for every layer with weights: gradient of the weights | of the biases ]  sqrt(K) a | sqrt(K)
 
@@ -50,17 +50,17 @@ READOUT_GRID: Final = 2.0**-20
 EXACT: Final = 2.0**53
 """Integers up to here are exact in float64."""
 _ROUNDED: Final = 2.0**28
-"""A hidden layer's inputs are rounded to whole numbers up to here, at least."""
+"""A hidden layer's inputs are rounded to integers; their range reaches at least this far."""
 _LARGEST_READOUT: Final = 2.0**10
 
 
 @dataclass(frozen=True)
 class AffineLayer:
-    """A layer with weights, and the shape of what it gets.
+    """A layer with weights, and its input shape.
 
     Attributes:
         kind: the layer without its weights.
-        shape: of a record's values before it.
+        shape: the shape of a record's values before it.
         weight: float32, of `kind.weight_shape(shape)`.
         bias: float32 (outputs,).
     """
@@ -77,18 +77,18 @@ class TangentFeatures:
     """The feature map of a network.
 
     Attributes:
-        layers: the network but for its last layer.
-        parameters: weights and biases of the layers that have some, in order: float32, multiples
-            of 2^-24 in the first layer and of 2^-16 behind it.
+        layers: the network without its last layer.
+        parameters: weights and biases of the layers that have weights, in order: float32, multiples
+            of 2^-24 in the first layer and of 2^-16 in later ones.
         readout: v, float32 (values before the last layer,), multiples of 2^-20.
-        shape: of the network's input.
+        shape: the shape of the network's input.
         outputs: K, the number of network outputs.
         levels: records hold integers 0..levels, which stand for the values 0..1.
-        front: what stands before the network; its outputs are the x above.
+        front: the fixed transform before the network; its outputs are the x above.
 
     Guarantee:
-        norm_bound: phi is a vector divided by its own norm, which is never 0, not even for a record
-        of zeros, because the output biases contribute sqrt(K). nonnegative: see there.
+        norm_bound: phi is a vector divided by its own norm, which is never 0, even for a record of
+        zeros, because the output biases contribute sqrt(K). nonnegative: see there.
         (docs/privacy/proofs.md, statements 1 and 2.)
     """
 
@@ -148,20 +148,20 @@ class TangentFeatures:
     ) -> TangentFeatures:
         """Draw the weights at random, without looking at any record.
 
-        Every weight and bias is uniform on +-1/sqrt(fan-in), as torch's layers do and the paper's
-        code with them, then rounded to the grid. Values are not scaled by widths elsewhere
-        (standard parametrisation).
+        Every weight and bias is uniform on +-1/sqrt(fan-in), as in torch's layers and so in the
+        paper's code, then rounded to the grid. Values are not scaled by widths elsewhere (standard
+        parametrisation).
 
         Args:
-            front: what stands before the network.
-            layers: the network but for its last layer.
+            front: the fixed transform before the network.
+            layers: the network without its last layer.
             outputs: number of network outputs.
             levels: largest integer in a record.
-            seed: of the weights alone; privacy noise has no seed anywhere.
-            shape: of the network's input; a vector if None.
+            seed: the seed of the weights alone; privacy noise never has a seed.
+            shape: the shape of the network's input; a vector if None.
 
         Raises:
-            SchemaError: the layers do not fit one another.
+            SchemaError: the layers do not fit together.
         """
         generator, shape = np.random.default_rng(seed), shape or (front.outputs,)
         *wanted, (readout_shape,) = _parameter_shapes(layers, shape)
@@ -203,7 +203,7 @@ class TangentFeatures:
 
     @cached_property
     def blocks(self) -> dict[str, slice]:
-        """Where each parameter's gradient lies in phi(x)."""
+        """The coordinates of each parameter's gradient in phi(x)."""
         sizes = {name: weight.size for name, weight in self._own_weights().items()}
         found, start = {}, 0
         for name, size in {**sizes, "output_bias": 1}.items():
@@ -213,7 +213,7 @@ class TangentFeatures:
 
     @property
     def dimension(self) -> int:
-        """The number of weights, those of the last layer counted once."""
+        """The number of weights, with those of the last layer counted once."""
         return int(self.blocks["output_bias"].stop)
 
     @property
@@ -223,12 +223,12 @@ class TangentFeatures:
 
     @property
     def nonnegative(self) -> bool:
-        """Whether there is just one hidden layer, linear, with a ReLU behind it (or a ReLU6).
+        """Whether there is just one hidden layer, linear and followed by a ReLU (or a ReLU6).
 
-        The inner product of two gradients is then <delta, delta'> (<x, x'> + 1) + K (<a, a'> + 1);
-        a component of delta is 0 or that of v, and neither records nor activations are negative, so
+        The inner product of two gradients is then <delta, delta'> (<x, x'> + 1) + K (<a, a'> + 1).
+        A component of delta is 0 or that of v, and neither records nor activations are negative, so
         every term is >= 0. With more layers, or with a convolution, whose gradient sums over
-        places where v has different signs, a component may have either sign.
+        positions where v has different signs, a component may have either sign.
         """
         first, *rest = self.layers
         functions = [layer.function for layer in rest if isinstance(layer, Activation)]
@@ -239,14 +239,14 @@ class TangentFeatures:
         )
 
     def describe(self, schema: Schema) -> str:
-        """In words, for whoever reads a release."""
+        """A description for readers of a release."""
         arch, widths = name_of(self.layers, self.shape)
         width = "_".join(map(str, widths))
         inputs = "encoded rows" if isinstance(schema, TableSchema) else self.front.spec()["kind"]
         return f"normalised tangent features of {arch}, width {width}, on {inputs}"
 
     def spec(self) -> dict[str, Any]:
-        """All that is needed beside `weights` to rebuild the map, as plain JSON."""
+        """Everything beside `weights` that is needed to rebuild the map, as plain JSON."""
         arch, widths = name_of(self.layers, self.shape)
         return {
             "features": "ntk",
@@ -316,11 +316,11 @@ class TangentFeatures:
 
 
 def largest_sum(weight: NDArray[np.float32], both_ways: bool) -> float:
-    """The largest sum of absolute weights that lead to one output (or away from one input).
+    """The largest sum of absolute weights into one output (or out of one input).
 
     Args:
         weight: (outputs, inputs, ...).
-        both_ways: look at inputs, too, as the way back through the layer does.
+        both_ways: whether to include inputs, which the backward pass needs.
     """
     sizes = np.abs(weight).astype(np.float64)
     towards = sizes.reshape(len(sizes), -1).sum(axis=1).max()
@@ -329,7 +329,7 @@ def largest_sum(weight: NDArray[np.float32], both_ways: bool) -> float:
 
 
 def _parameter_shapes(layers: Sequence[Layer], shape: Shape) -> list[tuple[Shape, ...]]:
-    """Shapes of weights and biases, layer by layer, and of the readout."""
+    """The shapes of weights and biases, layer by layer, and of the readout."""
     found: list[tuple[Shape, ...]] = []
     after = shape
     for layer, before, made in shapes(layers, shape):

@@ -1,8 +1,8 @@
 """Table 5 of the DP-NTK paper (Yang et al., arXiv 2303.01687): its settings for each data set.
 
-A row has the network, by which records are embedded, and how the generator is trained. They were
-tuned on the records of those sets: no guarantee covers what the choice of a preset says about them.
-For any other data they are public.
+A row has the network that embeds records, and the training settings of the generator. They were
+tuned on the records of those sets: no guarantee covers what the choice of a preset reveals about
+them. For any other data they are public.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from .scattering import Pixels
 
 _ACTIVATION: Final = "relu"
 _IN_THEIR_CODE: Final = {"fc_1l": "fc_1l_norm"}
-"""What the authors' code makes of a name of the table, where dpntk calls it otherwise: there is a
-layer norm behind the ReLU, of which the paper says nothing."""
+"""Maps a name in the paper's table to dpntk's name for the network in the authors' code, if it
+differs: that code has a layer norm after the ReLU, which the paper does not mention."""
 
 
 @dataclass(frozen=True)
@@ -31,7 +31,7 @@ class ImageShape:
     Attributes:
         side: height and width in pixels.
         channels: 1 or 3.
-        classes: how many; 1 if records are generated without labels.
+        classes: the number of classes; 1 if records are generated without labels.
     """
 
     side: int
@@ -48,8 +48,8 @@ class TableShape:
     """The form of a table.
 
     Attributes:
-        columns: how many beside the label.
-        classes: of the label.
+        columns: the number of columns beside the label.
+        classes: the number of the label's classes.
     """
 
     columns: int
@@ -61,12 +61,12 @@ class TableShape:
 
 @dataclass(frozen=True)
 class Preset:
-    """A row of the table.
+    """A row of the paper's table.
 
     Attributes:
-        printed: the network as the table names it.
-        width: of its hidden layers.
-        shape: of the data set.
+        printed: the network's name in the table.
+        width: the widths of its hidden layers.
+        shape: the form of the data set.
         steps: training steps of the generator.
         code: length of its latent code.
         batch: records in a step.
@@ -81,11 +81,11 @@ class Preset:
 
     @property
     def arch(self) -> str:
-        """The network, one of `ARCHITECTURES`, with ReLU; before it stand the pixels."""
+        """The network, one of `ARCHITECTURES`, with ReLU and without a front."""
         return _IN_THEIR_CODE.get(self.printed, self.printed)
 
     def made(self, feature_map: FeatureMap) -> bool:
-        """Whether a feature map is this one's, apart from its random weights."""
+        """Whether a feature map is that of this preset, apart from its random weights."""
         if not isinstance(feature_map, TangentFeatures):
             return False
         if not isinstance(feature_map.front, Pixels):
@@ -117,7 +117,7 @@ LEARNING_RATE: Final = 0.01
 
 
 def shape_of(schema: Schema) -> ImageShape | TableShape:
-    """The form of records."""
+    """The form of a schema's records."""
     classes = len(schema.classes)
     if isinstance(schema, ImageSchema):
         return ImageShape(schema.side, schema.channels, classes)
@@ -125,13 +125,13 @@ def shape_of(schema: Schema) -> ImageShape | TableShape:
 
 
 def fitting(schema: Schema) -> tuple[str, ...]:
-    """Names of the presets for records of a schema's form."""
+    """The names of the presets for records of a schema's form."""
     shape = shape_of(schema)
     return tuple(name for name, preset in PRESETS.items() if preset.shape == shape)
 
 
 def presets_of(feature_map: FeatureMap, schema: Schema) -> tuple[str, ...]:
-    """Names of the presets that a feature map may have been made by: several if they are alike."""
+    """The names of the presets that may have made a feature map: several if they are alike."""
     return tuple(name for name in fitting(schema) if PRESETS[name].made(feature_map))
 
 

@@ -1,4 +1,4 @@
-"""What filters respond to images, as one product of matrices."""
+"""The responses of filters to images, as one matrix product."""
 
 from __future__ import annotations
 
@@ -9,28 +9,28 @@ from torch.nn import functional
 from .scattering import POOL, STRIDE
 
 BLOCK = STRIDE * POOL
-"""Pixels from one local mean to the next."""
+"""The pixels from one local mean to the next."""
 
 
 class Responses:
-    """Complex filters at every `STRIDE`-th place.
+    """Complex filters at every `STRIDE`-th position.
 
-    All places of one local mean are looked at together, in windows that hold what they see.
-    Libraries convolve one image after another where they are to multiply and add only, and are far
-    from their speed with few channels on one side; most of what is multiplied here is not zero.
+    All positions of one local mean are computed together, from a window that covers their patches.
+    To use only multiplications and additions, libraries would have to convolve one image at a time,
+    and they are slow with few channels on one side. Most factors in the product here are not zero.
 
     Args:
         filters: (2 k, size, size), the real parts before the imaginary ones.
         side: height and width of an image.
 
     Attributes:
-        taps: the filters at each place of a local mean, (2 x places x k, window, window).
-        means: how many local means there are along a side.
+        taps: the filters at each position of a local mean, (2 x places x k, window, window).
+        means: the number of local means along a side.
     """
 
     def __init__(self, filters: Tensor, side: int) -> None:
         self._each, size = len(filters) // 2, filters.shape[-1]
-        self.means = ((side - 1) // STRIDE + 1) // POOL  # places that are left over belong to none
+        self.means = ((side - 1) // STRIDE + 1) // POOL  # leftover positions belong to none
         self._window = size + STRIDE * (POOL - 1)
         self._padded = BLOCK * (self.means - 1) + self._window
         self._before = size // 2
@@ -43,14 +43,14 @@ class Responses:
     def __call__(self, images: Tensor) -> Tensor:
         """Responses to images (n, side, side): (n * means * means, 2, places of a mean, k)."""
         before = self._before
-        after = self._padded - images.shape[-1] - before  # negative where pixels are left over
+        after = self._padded - images.shape[-1] - before  # negative if pixels are left over
         images = functional.pad(images, (before, after, before, after))
         windows = images.unfold(1, self._window, BLOCK).unfold(2, self._window, BLOCK)
         found: Tensor = windows.reshape(-1, self._window**2) @ self._there
         return found.view(-1, 2, POOL**2, self._each)
 
     def transposed(self, slopes: Tensor) -> Tensor:
-        """The transposed map: responses to images (n, side, side) with all that windows see."""
+        """The transposed map: from responses to images (n, side, side), through all windows."""
         windows = (slopes.flatten(1) @ self._there.T).view(-1, self.means**2, self._window**2)
         sides = self._padded, self._padded
         found = functional.fold(windows.mT, sides, self._window, stride=BLOCK)

@@ -1,8 +1,8 @@
-"""Fronts: fixed functions from a record to the network's inputs.
+"""Fronts: fixed transforms of a record into the network's inputs.
 
-It is part of the feature map and drawn or computed without looking at any record. Its outputs are
-whole numbers 0..levels like the records themselves, so all that is exact about the network
-(`dpntk.common.numerics.exact`) and the non-negativity of its kernel stay as they are.
+A front is part of the feature map, and is drawn or computed without looking at any record. Its
+outputs are integers 0..levels like the records themselves, so the network's exactness
+(`dpntk.common.numerics.exact`) and the non-negativity of its kernel are preserved.
 """
 
 from __future__ import annotations
@@ -28,12 +28,13 @@ _RADIUS: Final = 5
 STRIDE: Final = 2
 POOL: Final = 2
 GAIN: Final = 2
-"""Local means of moduli are multiplied by this before they are cut at 1: few images reach it."""
+"""Local means of moduli are multiplied by this before they are clipped at 1, which few images
+reach."""
 
 
 @runtime_checkable
 class Front(Protocol):
-    """A fixed function from records to network inputs."""
+    """A fixed transform of records into network inputs."""
 
     @property
     def record_size(self) -> int:
@@ -42,21 +43,21 @@ class Front(Protocol):
 
     @property
     def outputs(self) -> int:
-        """Number of values that the network gets; the first `record_size` are the record."""
+        """The number of network inputs; the first `record_size` are the record."""
         ...
 
     def spec(self) -> dict[str, Any]:
-        """All that is needed beside `weights` to rebuild it, as plain JSON."""
+        """Everything beside `weights` that is needed to rebuild it, as plain JSON."""
         ...
 
     def weights(self) -> Mapping[str, NDArray[np.float32]]:
-        """Its weights by name; they travel in the release file."""
+        """Its weights by name; they are part of the release file."""
         ...
 
 
 @dataclass(frozen=True)
 class Pixels:
-    """No front: the network gets the record.
+    """No front: the network's inputs are the record.
 
     Attributes:
         record_size: number of values in a record.
@@ -66,7 +67,7 @@ class Pixels:
 
     @property
     def outputs(self) -> int:
-        """The record and nothing else."""
+        """The record alone."""
         return self.record_size
 
     def spec(self) -> dict[str, Any]:
@@ -74,26 +75,26 @@ class Pixels:
         return {"kind": "pixels"}
 
     def weights(self) -> Mapping[str, NDArray[np.float32]]:
-        """It has none."""
+        """No weights: it has none."""
         return {}
 
 
 @dataclass(frozen=True, eq=False)
 class Scattering:
-    """The image, and beside it how much of each orientation and scale there is around each place.
+    """The image, and the strength of each orientation and scale around each position.
 
     The image is convolved with complex oriented band-pass filters (Gabor functions without their
-    mean) at every second pixel; the modulus is averaged over 2x2 such places, multiplied by `GAIN`
-    and cut at 1. That is a scattering transform of order one (Bruna and Mallat 2013, "Invariant
-    Scattering Convolution Networks"). A network on pixels alone sees where ink is, on average;
-    with these it also sees which way strokes and edges run. Of a colour image, each channel is
-    such an image of its own.
+    mean) at every second pixel; the modulus is averaged over 2x2 such positions, multiplied by
+    `GAIN` and clipped at 1. This is a scattering transform of order one (Bruna and Mallat 2013,
+    "Invariant Scattering Convolution Networks"). A network on pixels alone sees where ink is, on
+    average; with these features it also sees the direction of strokes and edges. Each channel of a
+    colour image is treated as an image.
 
     Attributes:
         side: height and width of an image.
         filters: real parts, then imaginary parts, float32 (2 f, k, k), multiples of 2^-14, with
             absolute values that sum to at most 2: a response never exceeds 1.
-        planes: channels of an image.
+        planes: the number of an image's channels.
     """
 
     side: int
@@ -133,7 +134,7 @@ class Scattering:
                 real.append(even / size)
                 imaginary.append(bell * np.sin(wave) / size)
         filters = np.array(real + imaginary)
-        # The odd part may be the larger one: no response may exceed 1.
+        # The odd part may be the larger one, and no response may exceed 1.
         largest = np.abs(filters).sum(axis=(1, 2)) / 2
         filters /= np.maximum(largest, 1.0)[:, None, None]
         on_grid = (np.trunc(filters / FILTER_GRID) * FILTER_GRID).astype(np.float32)
@@ -141,17 +142,17 @@ class Scattering:
 
     @property
     def record_size(self) -> int:
-        """Number of pixels, in all channels."""
+        """The number of pixels in all channels."""
         return self.planes * self.side**2
 
     @property
     def channels(self) -> int:
-        """Number of complex filters."""
+        """The number of complex filters."""
         return len(self.filters) // 2
 
     @property
     def places(self) -> int:
-        """Number of local means along a side."""
+        """The number of local means along a side."""
         return ((self.side - 1) // STRIDE + 1) // POOL
 
     @property
@@ -160,7 +161,7 @@ class Scattering:
         return self.record_size + self.planes * self.channels * self.places**2
 
     def spec(self) -> dict[str, Any]:
-        """Name, side and number of filters; of colour images also how many channels they have."""
+        """The name, side and number of filters; for colour images also the number of channels."""
         spec = {"kind": "scattering", "side": self.side, "channels": self.channels}
         return spec if self.planes == 1 else {**spec, "planes": self.planes}
 
@@ -173,15 +174,15 @@ FRONTS: Final = ("pixels", "scattering")
 
 
 def make_front(kind: str, side: int, planes: int = 1) -> Front:
-    """A front by its name.
+    """Make a front by its name.
 
     Args:
         kind: one of `FRONTS`.
         side: height and width of an image.
-        planes: its channels.
+        planes: the number of its channels.
 
     Raises:
-        SchemaError: there is none of that name.
+        SchemaError: there is no front of that name.
     """
     if kind == "pixels":
         return Pixels(planes * side**2)
@@ -196,12 +197,12 @@ def front_from_spec(
     """Rebuild a front from `spec()` and `weights()`.
 
     Args:
-        spec: of the front.
-        weights: of the front.
-        outputs: how many inputs the network behind it has.
+        spec: the front's spec.
+        weights: the front's weights.
+        outputs: the number of inputs of the network after it.
 
     Raises:
-        SchemaError: they do not describe a front that this dpntk knows, or contradict each other.
+        SchemaError: they do not describe a front that this version knows, or contradict each other.
     """
     front: Front
     if spec.get("kind") == "pixels" and not weights:
