@@ -1,1 +1,1 @@
-"""What all stages share; each folder holds one concern."""
+"""Code shared by all stages; each folder holds one concern."""

@@ -1,4 +1,4 @@
-"""Addresses of object storage, such as s3://bucket/folder, told from paths of this machine."""
+"""Addresses in object storage, such as s3://bucket/folder, as opposed to local paths."""
 
 from __future__ import annotations
 
@@ -9,39 +9,39 @@ from urllib.parse import urlsplit
 from .errors import DpntkError
 
 _ADDRESS: Final = re.compile(r"(?P<protocol>[a-z][a-z0-9+.-]+)(::[a-z0-9+.:-]*)?://", re.I)
-"""A scheme has two letters at least: C://data is a folder of Windows."""
+"""A scheme has at least two letters, because C://data is a Windows folder."""
 _FLATTENED: Final = re.compile(r"[a-z][a-z0-9+.-]+:/[^/]", re.I)
 
 
 def is_address(text: object) -> bool:
-    """Whether something is an address, and not a path."""
+    """Whether a value is an address, not a path."""
     return isinstance(text, str) and _ADDRESS.match(text) is not None
 
 
 def was_address(path: str) -> bool:
-    """Whether a path looks like an address that was made one: s3://a is s3:/a then."""
+    """Whether a path looks like an address converted to a path: s3://a becomes s3:/a."""
     return _FLATTENED.match(path) is not None
 
 
 def protocol_of(address: str) -> str:
-    """Its first part: s3, gs or another one."""
+    """An address's first part: s3, gs or another one."""
     match = _ADDRESS.match(address)
     assert match is not None
     return match["protocol"].lower()
 
 
 def described(address: str) -> str:
-    """An address as messages may say it: none of it but the protocol if it may hold a secret."""
+    """An address for messages; only its protocol if it may hold a secret."""
     return f"{protocol_of(address)}://..." if _may_hold_a_secret(address) else address
 
 
 def require_plain(address: str, *, refusal: type[DpntkError]) -> None:
-    """Refuse an address with a password, token or signature in it, or of several protocols.
+    """Refuse an address that holds a password, token or signature, or several protocols.
 
-    What is typed stands in the shell's history, and everybody on the machine can see it.
+    A typed command is kept in the shell's history, and everybody on the machine can see it.
 
     Raises:
-        DpntkError: as `refusal`; the address is not shown then.
+        DpntkError: as `refusal`; the message does not show the address.
     """
     if _may_hold_a_secret(address):
         raise refusal(
@@ -58,10 +58,10 @@ def require_plain(address: str, *, refusal: type[DpntkError]) -> None:
 
 
 def require_local(text: object, *, refusal: type[DpntkError]) -> None:
-    """Refuse an address where a file or folder of this machine is meant.
+    """Refuse an address where a local file or folder is expected.
 
     Raises:
-        DpntkError: as `refusal`: it would be taken for a local name.
+        DpntkError: as `refusal`, because the address would be taken for a local name.
     """
     if isinstance(text, str) and is_address(text):
         raise refusal(
@@ -73,5 +73,5 @@ def require_local(text: object, *, refusal: type[DpntkError]) -> None:
 def _may_hold_a_secret(address: str) -> bool:
     try:
         return "?" in address or "@" in urlsplit(address.rpartition("::")[2]).netloc
-    except ValueError:  # brackets that do not close, for one
+    except ValueError:  # unclosed brackets, for example
         return True

@@ -6,17 +6,17 @@ from enum import Enum
 
 
 class Adjacency(Enum):
-    """Who is protected, and against what change."""
+    """The change between neighbouring data sets."""
 
     REPLACE_ONE = "replace-one"
     """One record is exchanged for any other; the number of records n is public."""
 
     ADD_REMOVE = "add-remove"
-    """One record is added or taken away; the number of records is not public."""
+    """One record is added or removed; the number of records is not public."""
 
     @property
     def meaning(self) -> str:
-        """One sentence for people who read a release."""
+        """The change in words, for readers of a release."""
         return {
             Adjacency.REPLACE_ONE: (
                 "exchanging any one record for any other; the number of records is public"

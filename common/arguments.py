@@ -1,4 +1,4 @@
-"""Arguments of public functions: how errors name them, and a line for what makes no sense."""
+"""Arguments of public functions: checking them, and naming them in errors."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from .address import require_local
 from .errors import DpntkError
 
 MOST: Final = 2**31 - 1
-"""Largest number of anything that is counted: every library takes it."""
+"""The largest count of anything: every library accepts it."""
 MOST_SEED: Final = 2**32 - 1
 
 
@@ -33,14 +33,14 @@ def require_kind(
     """Check the type of an argument.
 
     Args:
-        name: of the argument.
-        value: what was handed over; it is not shown.
-        kind: what it has to be an instance of.
-        wanted: the same in words, with a hint where to get one.
+        name: the argument's name.
+        value: its value, which is not shown.
+        kind: the required type or types.
+        wanted: the requirement in words, with a hint how to get such a value.
         refusal: the error to raise.
 
     Raises:
-        DpntkError: as `refusal`: it is something else.
+        DpntkError: as `refusal`, if the type is different.
     """
     if not isinstance(value, kind):
         raise refusal(f"{name} must be {wanted}, not of type {type(value).__name__}")
@@ -52,7 +52,7 @@ _TYPED: Final = ContextVar("typed", default=False)
 
 @contextmanager
 def typed_as_options() -> Iterator[None]:
-    """Meanwhile `argument` names options of commands: one is running, in this context."""
+    """While a command runs in this context, make `argument` name options of commands."""
     before = _TYPED.set(True)
     try:
         yield
@@ -61,15 +61,15 @@ def typed_as_options() -> Iterator[None]:
 
 
 def argument(name: str, value: object = None, *, option: str = "") -> str:
-    """An argument as its user has written it, for an error to say what is to be changed.
+    """An argument as its user writes it, so that an error can say what to change.
 
-    In Python `length_scale`, or `length_scale=0.5` with its value; in a command `--length-scale`,
-    or `--length-scale 0.5`, and of what is True the option alone.
+    In Python this is `length_scale`, or `length_scale=0.5` with its value; in a command it is
+    `--length-scale`, or `--length-scale 0.5`. If the value is True, it is the option alone.
 
     Args:
-        name: of the parameter or field.
-        value: that was handed over, if it is to be said.
-        option: of the command line, if it is not named after the parameter.
+        name: the name of the parameter or field.
+        value: its value, if the error is to show it.
+        option: the command line's option, if it is not named after the parameter.
     """
     typed = _TYPED.get()
     spelt = option or f"--{name.replace('_', '-')}"
@@ -85,19 +85,19 @@ def argument(name: str, value: object = None, *, option: str = "") -> str:
 
 
 Location = str | os.PathLike[str]
-"""A path, as text or not, or what stands for one, such as a folder of synthetic records."""
+"""A path, as text or as a path object, including objects such as a folder of synthetic records."""
 
 
 def path_from(name: str, value: Location, *, refusal: type[DpntkError]) -> Path:
-    """The path of a file or folder that a user has handed over.
+    """The path of a file or folder, from a user's argument.
 
     Args:
-        name: of the argument.
+        name: the argument's name.
         value: the path.
         refusal: the error to raise.
 
     Raises:
-        DpntkError: as `refusal`: it is something else, such as an address of object storage.
+        DpntkError: as `refusal`, if it is something else, such as an address in object storage.
     """
     require_local(value, refusal=refusal)
     require_kind(name, value, (str, os.PathLike), "the path of a file or folder", refusal=refusal)
@@ -112,17 +112,17 @@ def whole(
     least: int = 0,
     most: int = MOST,
 ) -> int:
-    """A whole number in its range, as a plain one.
+    """A whole number in its range, as a plain int.
 
     Args:
         number: as the user gave it.
         what: its name, for the message.
         refusal: the error to raise.
-        least: that it may be.
-        most: that it may be.
+        least: the smallest allowed value.
+        most: the largest allowed value.
 
     Raises:
-        DpntkError: it is no such number; of the kind `refusal`.
+        DpntkError: as `refusal`, if it is not such a number.
     """
     try:
         found = operator.index(number)
@@ -134,14 +134,14 @@ def whole(
 
 
 def seed_from(seed: SupportsIndex | None, refusal: type[DpntkError]) -> int:
-    """A seed as a plain number; a new one if there is none, so that what it draws is new as well.
+    """A seed as a plain int; if there is none, a new random one.
 
     Args:
         seed: as the user gave it.
         refusal: the error to raise.
 
     Raises:
-        DpntkError: it is no seed; of the kind `refusal`.
+        DpntkError: as `refusal`, if it is not a seed.
     """
     if seed is None:
         return secrets.randbelow(MOST_SEED + 1)
@@ -151,16 +151,16 @@ def seed_from(seed: SupportsIndex | None, refusal: type[DpntkError]) -> int:
 def positive(
     number: float, what: str, refusal: type[DpntkError], *, most: float = math.inf
 ) -> float:
-    """A number above 0, not infinite, as a plain one.
+    """A positive finite number, as a plain float.
 
     Args:
         number: as the user gave it.
         what: its name, for the message.
         refusal: the error to raise.
-        most: that it may be.
+        most: the largest allowed value.
 
     Raises:
-        DpntkError: it is no such number; of the kind `refusal`.
+        DpntkError: as `refusal`, if it is not such a number.
     """
     if not _is_real(number) or not 0 < number <= most or number == math.inf:
         end = "" if most == math.inf else f", at most {most:g},"

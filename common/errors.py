@@ -1,4 +1,4 @@
-"""What can go wrong, as one tree.
+"""All errors, as one tree of exceptions.
 
     DpntkError
     ├── DataError       records that cannot be read as they are
@@ -22,8 +22,8 @@
 Every message is one line that says what failed, where, and what to do. The command line prints
 it to stderr and exits with 1; library users catch `DpntkError`.
 
-Messages end up in logs and in questions to colleagues, so none quotes a record. What the record
-holds is beside the message, in `value`, for the command line to show it to its owner.
+Messages end up in logs and in questions to colleagues, so none quotes a record. A record's value is
+kept apart, in `value`, for the command line to show it to the owner.
 """
 
 from __future__ import annotations
@@ -53,16 +53,16 @@ __all__ = [
 
 
 _LONGEST_VALUE: Final = 300
-"""Characters of a value that are shown."""
+"""The most characters of a value that are shown."""
 
 
 class DpntkError(Exception):
     """Base of every error that dpntk raises on purpose.
 
     Attributes:
-        value: SENSITIVE: what the data hold at the place that the message names, if that helps to
-            find the mistake. It is no part of the message, nor of any other exception that a
-            traceback would show beside this one.
+        value: SENSITIVE: the data at the place that the message names, if that helps to find the
+            mistake. It is not part of the message, nor of any other exception that a traceback
+            would show beside this one.
     """
 
     def __init__(self, message: object = "", value: str | None = None) -> None:
@@ -71,14 +71,14 @@ class DpntkError(Exception):
 
     @property
     def with_value(self) -> str:
-        """The message, and what the data hold there, for nobody but their owner."""
+        """The message with the data at that place, for the owner's eyes only."""
         if self.value is None:
             return str(self)
         return f"{self} ({self.value[:_LONGEST_VALUE]!r})"
 
 
 class DataError(DpntkError):
-    """Records that cannot be read: missing, cut short, or of an unknown kind."""
+    """Records that cannot be read: missing, truncated, or of an unknown kind."""
 
 
 class SchemaError(DpntkError):
@@ -106,7 +106,7 @@ class ReleaseError(DpntkError):
 
 
 class SignatureError(ReleaseError):
-    """A release without a signature, or with one that does not hold."""
+    """A release without a signature, or with an invalid one."""
 
 
 class UntrustedSigner(ReleaseError):
@@ -126,20 +126,20 @@ class TrustError(DpntkError):
 
 
 class ModuleError(DpntkError):
-    """A module file that is missing, is another one, or cannot serve as a feature map."""
+    """A module file that is missing, is the wrong one, or cannot serve as a feature map."""
 
 
 class AuditError(DpntkError):
-    """A guarantee that does not hold, as an audit has found."""
+    """A guarantee that an audit has refuted."""
 
 
 class GeneratorError(DpntkError):
-    """Training that diverged, a saved generator that cannot be used, or a request out of place."""
+    """Training that diverged, an unusable saved generator, or an unsuitable request."""
 
 
 class DeviceError(DpntkError):
-    """A device to compute on that is not here, or of a kind that is not supported."""
+    """A device that does not exist here, or is not supported."""
 
 
 class OutputError(DpntkError):
-    """A result that cannot be written: no room, no permission, or something in the way."""
+    """A result that cannot be written: no space, no permission, or something in the way."""

@@ -1,4 +1,4 @@
-"""What has been spent: the record of every release that was made from an embedding."""
+"""The ledger: a record of every release from an embedding, and of ceilings on their total."""
 
 from __future__ import annotations
 
@@ -15,33 +15,33 @@ from .arguments import argument, require_kind
 from .errors import BudgetError, SchemaError
 
 DEFAULT_DELTA: Final = 1e-5
-"""Delta of releases and of ceilings; see `default_delta` if the number of records is public."""
+"""The default delta of releases and ceilings; see `default_delta` if n is public."""
 _LEAST_NOISE: Final = 1e-6
-"""Far below all multipliers that there are: its square can be divided by."""
+"""Far below all real noise multipliers, but dividing by its square is safe."""
 _MOST_NOISE: Final = 1e12
-"""Far above all multipliers that there are: its square is a number."""
+"""Far above all real noise multipliers, but its square is finite."""
 _DEEPEST: Final = 200
-"""Parts in parts: whatever is done with a ledger calls itself for each of them."""
+"""The deepest nesting of parts: operations on a ledger are recursive."""
 _MOST_CEILINGS: Final = 1_000
-"""So that whatever is done with a ledger is done quickly."""
+"""The most ceilings, so that operations on a ledger are fast."""
 Ids = frozenset[str]
 """Identifiers of releases."""
 _IN_FILES: Final = {
     "noise_multiplier": "multiplier",
     "noise_multiplier_replace_one": "multiplier_replace_one",
 }
-"""Fields of an entry that files call something else."""
+"""Fields of an entry that have other names in files."""
 
 
 def default_delta(adjacency: Adjacency, records: int) -> float:
-    """The delta of a release from so many records if nobody chooses one.
+    """The default delta of a release from a given number of records.
 
     Guarantee:
-        Under add-remove, which protects the number of records, it does not depend on it.
+        Under add-remove, which protects the number of records, it does not depend on that number.
 
     Args:
-        adjacency: of the release.
-        records: n, how many there are.
+        adjacency: the release's adjacency.
+        records: n, the number of records.
 
     Returns:
         1e-5; under replace-one at most the largest power of ten that is below 1/n: 1e-6 from
@@ -54,19 +54,20 @@ def default_delta(adjacency: Adjacency, records: int) -> float:
 
 @dataclass(frozen=True)
 class Entry:
-    """One release.
+    """One release's entry in a ledger.
 
     Attributes:
-        release_id: of the release.
+        release_id: the release's ID.
         created: when, in UTC, ISO 8601.
-        epsilon: that it promises; infinite for a release without noise.
-        delta: that it promises.
-        adjacency: under which it promises them.
+        epsilon: its epsilon; infinite for a release without noise.
+        delta: its delta.
+        adjacency: the adjacency of its guarantee.
         noise_multiplier: standard deviation of its noise at sensitivity 1 under that adjacency; 0
             for a release without noise.
-        noise_multiplier_replace_one: the same under replace-one, for adding up unlike releases.
-        privacy_unit: name of the column that tells apart whose rows it protects together; None if
-            it protects each record by itself. Releases of unlike units are never added up.
+        noise_multiplier_replace_one: the same under replace-one, for composing releases under
+            different adjacencies.
+        privacy_unit: name of the privacy unit's column, whose rows it protects together; None if it
+            protects each record by itself. Releases with different units are never added up.
     """
 
     release_id: str
@@ -118,11 +119,11 @@ class Entry:
             raise SchemaError("the ledger holds a release that protects nobody's rows")
         if not all(type(number) in (int, float) for number in (entry.epsilon, entry.delta)):
             raise SchemaError("the ledger holds a release without a promise")
-        # Integers of any length would be compared here, and fail where floats are needed.
+        # Integers of any length could be compared here, but would fail where floats are needed.
         finite = 0 < entry.epsilon <= sys.float_info.max
         if not (finite or entry.epsilon == math.inf) or not 0 <= entry.delta < 1:
             raise SchemaError("the ledger holds a release with an impossible promise")
-        # Without this, a damaged ledger could make what was spent look like nothing.
+        # Without this, a damaged ledger could make the privacy loss look like nothing.
         for multiplier in (entry.noise_multiplier, entry.noise_multiplier_replace_one):
             if type(multiplier) is not float or not (
                 multiplier == 0 or _LEAST_NOISE <= multiplier <= _MOST_NOISE
@@ -138,18 +139,18 @@ _FIELDS: Final = tuple(field.name for field in fields(Entry))
 
 @dataclass(frozen=True)
 class PrivacyBudget:
-    """What all releases from an embedding together may spend, set when it was made.
+    """A ceiling on all releases from an embedding together, set when it is made.
 
     Attributes:
-        epsilon: of the total.
-        delta: at which the total's epsilon is taken.
+        epsilon: the largest joint epsilon.
+        delta: the delta at which the joint epsilon is taken.
 
     Guarantee:
-        No release is made that would spend more, counted as composition counts it
+        No release is made whose composition with the earlier ones would exceed it
         (docs/privacy/proofs.md, statement 11).
 
     Raises:
-        BudgetError: epsilon is not a positive number, or delta not between 0 and 1.
+        BudgetError: epsilon is not a positive number, or delta is not between 0 and 1.
     """
 
     epsilon: float
@@ -166,7 +167,7 @@ class PrivacyBudget:
             raise BudgetError(f"{delta}: delta must lie between 0 and 1")
 
     def keeps(self, other: PrivacyBudget) -> bool:
-        """Whether what stays within this ceiling stays within the other one."""
+        """Whether everything within this ceiling is also within the other one."""
         return self.epsilon <= other.epsilon and self.delta <= other.delta
 
 
@@ -175,17 +176,17 @@ _UNBOUND: Final = PrivacyBudget(sys.float_info.max, 1 - 2**-53)
 
 @dataclass(frozen=True)
 class Ledger:
-    """All releases from one embedding, in order, and the ceiling if there is one.
+    """All releases from one embedding, in order, and its ceiling if there is one.
 
     Attributes:
         entries: the releases.
-        ceiling: what they may spend together.
-        parts: of a merged embedding: the ledgers of what it was merged from, as they were then. A
-            record is in one of the parts only, so it is touched by that part's releases and by
-            `entries`, and not by those of the other parts.
+        ceiling: the ceiling on their total, if any.
+        parts: for a merged embedding, its parts' ledgers at the time of the merge. A record is in
+            only one part, so it is touched by that part's releases and by `entries`, not by the
+            other parts' releases.
 
     Raises:
-        SchemaError: parts are in parts too deeply, or too many have a ceiling.
+        SchemaError: parts are nested too deeply, or too many have a ceiling.
     """
 
     entries: tuple[Entry, ...] = ()
@@ -208,7 +209,7 @@ class Ledger:
 
     @property
     def all_entries(self) -> tuple[Entry, ...]:
-        """The releases from the parts, and then those from the whole."""
+        """The releases from the parts, then those from the whole."""
         return (*(entry for part in self.parts for entry in part.all_entries), *self.entries)
 
     def with_entry(self, entry: Entry) -> Ledger:
@@ -216,18 +217,18 @@ class Ledger:
         return replace(self, entries=(*self.entries, entry))
 
     def going_on_with(self, later: Ledger) -> Ledger:
-        """The ledger with the releases of another, and with its ceilings.
+        """The ledger with the releases and ceilings of another.
 
-        Where releases are of parts, they count as of the whole: more than they have spent, never
-        less. That a part of this ledger knows of a release says nothing, for the release may have
-        been of more than this part; and a name says nothing, for whoever gave a part may have put
-        another release under it. So do ceilings count: one that was set for a part binds the whole,
-        unless it, or one that is as low, binds the same releases here. An empty ledger goes on as
-        the other one.
+        Releases from parts count as releases from the whole, which may overstate but never
+        understates the loss. If a part of this ledger has a release already, that proves nothing,
+        because the release may have touched more than this part. Neither does its name: whoever
+        supplied a part may have put another release under it. Ceilings count in the same way: one
+        that was set for a part binds the whole, unless it, or one as low, binds the same releases
+        here. An empty ledger becomes the other one.
 
         Guarantee:
-            Every release of the other ledger is among those of the whole, with what it has spent.
-            (docs/privacy/proofs.md, statement 11.)
+            Every release of the other ledger is among those of the whole, with its full privacy
+            loss. (docs/privacy/proofs.md, statement 11.)
         """
         if not self.all_entries and not self.parts:
             return later if self.ceiling is None else later._under(self.ceiling)
@@ -241,7 +242,7 @@ class Ledger:
         return joint
 
     def _bound(self, above: frozenset[str] = frozenset()) -> Iterator[tuple[PrivacyBudget, Ids]]:
-        """All ceilings, each with the releases that it binds, those of the whole included."""
+        """All ceilings, each with the releases that it binds, including those from the whole."""
         own = above | {entry.release_id for entry in self.entries}
         if self.ceiling is not None:
             yield self.ceiling, own | {entry.release_id for entry in self.all_entries}
@@ -251,7 +252,7 @@ class Ledger:
     def _under(self, ceiling: PrivacyBudget) -> Ledger:
         """The ledger, bound by one more ceiling."""
         whole = self
-        while whole.ceiling is not None:  # a single part is the whole once more
+        while whole.ceiling is not None:  # a single part is the whole again
             if whole.ceiling.keeps(ceiling):
                 return self
             if len(whole.parts) != 1:
@@ -259,15 +260,14 @@ class Ledger:
             (whole,) = whole.parts
         if self.ceiling is None or ceiling.keeps(self.ceiling):
             return replace(self, ceiling=ceiling)
-        return Ledger(ceiling=ceiling, parts=(self,))  # neither of the two keeps the other
+        return Ledger(ceiling=ceiling, parts=(self,))  # neither ceiling implies the other
 
     def beginning_with(self, spent: tuple[Entry, ...]) -> Ledger:
-        """The ledger with what was spent on something that its embedding was made with.
+        """The ledger with releases that were used in making its embedding.
 
         Args:
-            spent: entries of releases from the same records; those that are there already, here
-                or in the parts, are not counted twice. One that the whole has under the same name
-                stays as it is there.
+            spent: entries of releases from the same records; those already here or in the parts are
+                not counted twice. An entry of the whole with the same ID stays unchanged.
         """
         known = {entry.release_id: entry for entry in self.entries}
         first = tuple(known.get(entry.release_id, entry) for entry in spent)
@@ -275,12 +275,12 @@ class Ledger:
         return replace(rest, entries=(*first, *rest.entries))
 
     def renewed_by(self, copy: Ledger) -> Ledger:
-        """The ledger with what another one of the same embedding has: their parts are the same."""
+        """The ledger with the releases of a copy of its embedding, which has the same parts."""
         alike = copy.parts == self.parts
         return self.going_on_with(replace(copy, parts=()) if alike else copy)
 
     def covers(self, other: Ledger) -> bool:
-        """Whether nothing of another ledger is lost with it, parts being in the same order."""
+        """Whether it includes everything in another ledger, whose parts have the same order."""
         bound = other.ceiling is None or (self.ceiling or _UNBOUND).keeps(other.ceiling)
         if not bound or not set(other.entries) <= set(self.entries):
             return False

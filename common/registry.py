@@ -1,4 +1,4 @@
-"""A table that the modules of a folder fill themselves: no list is kept elsewhere."""
+"""A registry that the modules of a package fill themselves, so that no list is kept elsewhere."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ Added = TypeVar("Added")
 
 
 class Registry(Generic[Key, Entry]):
-    """What was added under which key.
+    """The entries that modules have added, by key.
 
     Args:
-        package: whose modules, also those in folders below, add entries; they are imported when the
-            table is looked at for the first time.
+        package: the package whose modules, including those of subpackages, add entries; they are
+            imported when the registry is first read.
     """
 
     def __init__(self, package: str) -> None:
@@ -26,7 +26,7 @@ class Registry(Generic[Key, Entry]):
         self._complete = False
 
     def add(self, key: Key) -> Callable[[Added], Added]:
-        """Make a decorator that adds what it is put on, and leaves it as it is."""
+        """Make a decorator that adds an object and returns it unchanged."""
 
         def added(entry: Added) -> Added:
             if key in self._entries:
@@ -37,7 +37,7 @@ class Registry(Generic[Key, Entry]):
         return added
 
     def entries(self) -> dict[Key, Entry]:
-        """The whole table."""
+        """All entries."""
         if not self._complete:
             folder = importlib.import_module(self._package)
             for module in pkgutil.walk_packages(folder.__path__, f"{self._package}."):

@@ -1,1 +1,1 @@
-"""The `dpntk` command, and what all commands share."""
+"""The `dpntk` command, and code shared by all commands."""

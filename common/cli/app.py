@@ -1,4 +1,4 @@
-"""The `dpntk` command: loads a stage only when it is used, and turns errors into one line."""
+"""The `dpntk` command, which loads a stage only when needed and turns errors into one line."""
 
 from __future__ import annotations
 
@@ -61,13 +61,13 @@ COMMANDS = {
     "demo": ("common.cli.demo", "Write example data to try dpntk on."),
     "doctor": ("release.commands.doctor", "Check that dpntk works on this machine."),
 }
-"""Command to the module that holds it and the line that --help shows for it."""
+"""Maps a command to its module and to its line in --help."""
 
 LIBRARIES: Final = ("torch", "numpy", "h5py")
-"""Whose versions tell most about a problem."""
+"""The libraries whose versions tell most about a problem."""
 
 USAGE = 2
-"""Exit code for a command line that cannot be understood."""
+"""The exit code for a command line that cannot be understood."""
 
 
 def _hush(ctx: click.Context, _: click.Parameter, wanted: bool) -> None:
@@ -81,7 +81,7 @@ _QUIET: Final = click.Option(
     ["-q", "--quiet"], is_flag=True, is_eager=True, expose_value=False, callback=_hush,
     help="Show only results, warnings and errors.",
 )  # fmt: skip
-"""An option of every command, which may also stand before the command."""
+"""An option of every command, which may also come before the command."""
 
 
 class _LazyGroup(click.Group):
@@ -150,7 +150,7 @@ dpntk.params.append(_QUIET)
 
 
 def main(arguments: list[str] | None = None) -> None:
-    """Run the command line and exit: 0 when done, 1 for an error, 2 for wrong usage."""
+    """Run the command line and exit: 0 for success, 1 for an error, 2 for wrong usage."""
     sys.exit(run(arguments))
 
 
@@ -165,7 +165,7 @@ def run(arguments: list[str] | None = None) -> int:
     except click.MissingParameter as error:
         return _misused(error)
     except click.BadParameter as error:
-        return _fail(error.format_message())  # a value that cannot be used is bad input
+        return _fail(error.format_message())  # an unusable value is bad input
     except click.UsageError as error:
         return _misused(error)
     except click.ClickException as error:
@@ -187,13 +187,13 @@ def run(arguments: list[str] | None = None) -> int:
 
 
 def _misused(error: click.UsageError) -> int:
-    """Let click say how the command is used; what was typed may be anything."""
+    """Let click show the usage; what was typed may be anything."""
     click.UsageError(shown(error.format_message()), error.ctx).show()
     return USAGE
 
 
 def _out_of_memory(error: Exception) -> bool:
-    """Whether there was no memory: torch says so in words, or by an error of its own."""
+    """Whether memory ran out: torch reports it in words, or by its own error."""
     of_torch = type(error).__name__ == "OutOfMemoryError"
     return isinstance(error, MemoryError) or of_torch or "allocate memory" in str(error)
 

@@ -20,7 +20,7 @@ from .usual_names import EMBEDDING
 
 _ROWS: Final = {"train": 4_000, "test": 1_000}
 _EVERY: Final = 5
-"""One image in this many is for tests."""
+"""One image in this many is a test image."""
 _SCHEMA: Final = """\
 # What is publicly known of the table: it would do for any hospital.
 label = "readmitted"
@@ -102,7 +102,7 @@ def command(table: bool, output: Path) -> None:
 
 
 def _patients(rows: int, seed: int) -> pa.Table:
-    """Rows whose columns depend on one another, of people who do not exist."""
+    """Rows with dependent columns, about people who do not exist."""
     random = np.random.default_rng(seed)
     ward = random.choice(["medicine", "surgery", "maternity"], size=rows, p=[0.5, 0.3, 0.2])
     birth = ward == "maternity"
@@ -132,7 +132,7 @@ def _as_csv(table: pa.Table) -> bytes:
 
 def _digits() -> dict[str, bytes]:
     """Archives of images uint8 (n, 8, 8) and their classes."""
-    from sklearn.datasets import load_digits  # a second that --help and --table do without
+    from sklearn.datasets import load_digits  # takes a second, which --help and --table save
 
     digits = load_digits()
     images = np.rint(digits.images / 16 * 255).astype(np.uint8)

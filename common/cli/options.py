@@ -1,4 +1,4 @@
-"""Options that several commands share, and types of options that click does not have."""
+"""Options shared by several commands, and option types that click lacks."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from ..errors import DataError
 from .sections import Section, image_option, running_option, sectioned_option, table_option
 
 Decorator = Callable[[Callable[..., None]], Callable[..., None]]
-"""What adds an option to the function of a command."""
+"""A function that adds an option to a command's function."""
 
 
 def all_of(*options: Decorator) -> Decorator:
-    """Several options as one decorator.
+    """Combine several options into one decorator.
 
     Args:
-        options: in the order in which --help lists them.
+        options: the options, in the order of --help.
     """
 
     def with_options(command: Callable[..., None]) -> Callable[..., None]:
@@ -37,7 +37,7 @@ def all_of(*options: Decorator) -> Decorator:
 
 
 class LocalPath(click.Path):
-    """A path of this machine; an address of object storage would be taken for one."""
+    """A local path; addresses in object storage are refused, because they could pass for one."""
 
     def __init__(self) -> None:
         super().__init__(path_type=Path)
@@ -48,13 +48,13 @@ class LocalPath(click.Path):
         param: click.Parameter | None,
         ctx: click.Context | None,
     ) -> Any:  # noqa: ANN401
-        """The path that `value` says."""
+        """The path given by `value`."""
         require_local(value, refusal=DataError)
         return super().convert(value, param, ctx)
 
 
 class DataPath(LocalPath):
-    """Where records are: a path of this machine, or, as a text, an address of object storage."""
+    """The place of records: a local path, or an address in object storage, as text."""
 
     def convert(
         self,
@@ -62,7 +62,7 @@ class DataPath(LocalPath):
         param: click.Parameter | None,
         ctx: click.Context | None,
     ) -> Any:  # noqa: ANN401
-        """The path or address that `value` says."""
+        """The path or address given by `value`."""
         if is_address(value):
             require_plain(value, refusal=DataError)
             return value
@@ -73,14 +73,14 @@ PATH: Final = LocalPath()
 
 
 def count_from(least: int) -> click.IntRange:
-    """How many of something: a number that libraries take, of records, steps or threads."""
+    """A count of records, steps or threads, up to the largest that libraries accept."""
     return click.IntRange(least, MOST)
 
 
 def names_in(
     context: click.Context, parameter: click.Parameter, text: str | None
 ) -> tuple[str, ...] | None:
-    """The names in a line of comma-separated values: a callback of an option."""
+    """An option's callback that parses names from a line of comma-separated values."""
     if text is None:
         return None
     try:
@@ -114,10 +114,10 @@ label_columns_option: Final = image_option(
 
 @dataclass
 class ErrorLine:
-    """What the line may say that a failing command ends with; the object of click's context.
+    """Settings of the error line of a failing command; the object of click's context.
 
     Attributes:
-        values: whether it may quote what the records hold.
+        values: whether the line may quote the records' values.
     """
 
     values: bool = True
@@ -137,10 +137,10 @@ quiet_values_option: Final = running_option(
 
 
 def elsewhere(usual: str, instead: str) -> str:
-    """What a suggested command says besides, where a file of its usual output's name is there.
+    """An addition to a suggested command, if its usual output exists already.
 
     Args:
-        usual: where the command writes if nothing is said.
+        usual: the command's default output.
         instead: another name.
     """
     return f" -o {typed(Path(instead))}" if Path(usual).exists() else ""
@@ -151,7 +151,7 @@ def output_option(what: str, default: str | None = None) -> Decorator:
 
     Args:
         what: the help.
-        default: where to write if nothing is said; None if the command finds a place.
+        default: the default output; None if the command chooses a place.
     """
     return click.option(
         "-o", "--output", type=PATH, default=default, show_default=True, help=what
@@ -172,13 +172,13 @@ def schema_option(what: str, *, required: bool = False) -> Decorator:
 
     Args:
         what: the help.
-        required: whether nothing can be done without.
+        required: whether the option is required.
     """
     return table_option("--schema", type=PATH, required=required, metavar="SCHEMA.TOML", help=what)
 
 
 def module_option(what: str, section: Section | None = None) -> Decorator:
-    """Add --module, of perceptual features; the command gets `module`, a path or None.
+    """Add --module, for perceptual features; the command gets `module`, a path or None.
 
     Args:
         what: the help.
@@ -193,13 +193,13 @@ def seed_option(
     name: str = "--seed",
     section: Section | None = None,
 ) -> Decorator:
-    """Add --seed; the command gets `seed`. No noise has one.
+    """Add --seed; the command gets `seed`. Noise has no seed.
 
     Args:
         what: the help.
         default: the seed if none is given.
-        name: of the option, if another.
-        section: of --help.
+        name: the option's name.
+        section: the section of --help.
     """
     return sectioned_option(
         name, type=click.IntRange(0, MOST_SEED), metavar="SEED", default=default, show_default=True,
@@ -208,7 +208,7 @@ def seed_option(
 
 
 def json_option(what: str = "Print all figures as JSON, for programs.") -> Decorator:
-    """Add --json; the command gets `as_json`, and then prints nothing else to stdout.
+    """Add --json; the command gets `as_json`, and then prints only JSON to stdout.
 
     Args:
         what: the help.
@@ -219,7 +219,7 @@ def json_option(what: str = "Print all figures as JSON, for programs.") -> Decor
 device_option: Final = running_option(
     "--device", default="auto", show_default=True, metavar="DEVICE", help="auto, cpu or cuda."
 )
-"""For all commands that compute much (`dpntk.common.runtime.device`)."""
+"""For all commands that compute a lot (`dpntk.common.runtime.device`)."""
 threads_option: Final = running_option(
     "--threads", type=click.IntRange(1, 4096), metavar="N",
     help="Threads to compute with [default: this process's share of the cores]",
@@ -228,7 +228,7 @@ threads_option: Final = running_option(
 
 
 class FiniteRange(click.FloatRange):
-    """Numbers in a range: no NaN, which click lets through every range, and no infinity."""
+    """Numbers in a range, without infinity, and without NaN, which passes click's range checks."""
 
     def convert(
         self,
@@ -236,7 +236,7 @@ class FiniteRange(click.FloatRange):
         param: click.Parameter | None,
         ctx: click.Context | None,
     ) -> float:
-        """The number that `value` says."""
+        """The number given by `value`."""
         number: float = super().convert(value, param, ctx)
         if not math.isfinite(number):
             self.fail(f"{value} is not a finite number.", param, ctx)
@@ -245,7 +245,7 @@ class FiniteRange(click.FloatRange):
 
 def unit_options(command: Callable[..., None]) -> Callable[..., None]:
     """Add --unit and --rows-per-unit."""
-    from ..schema.privacy_unit import MOST_ROWS  # --help does without schemas, and thus NumPy
+    from ..schema.privacy_unit import MOST_ROWS  # --help needs no schemas, and so no NumPy
 
     options = all_of(
         table_option(

@@ -1,4 +1,4 @@
-"""Questions to the user: asked on a terminal; elsewhere nobody is there to answer."""
+"""Questions to the user, which are asked only on a terminal."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from ..display.untrusted import shown
 
 
 def confirmed(question: str) -> bool:
-    """Ask for a yes or no; where nobody answers, it is no."""
+    """Ask for a yes or no; no answer counts as no."""
     return is_terminal() and click.confirm(shown(question), err=True)
 
 
 def is_terminal() -> bool:
-    """Whether somebody is there to be asked."""
+    """Whether there is a user to ask."""
     return sys.stdin.isatty() and console.is_terminal

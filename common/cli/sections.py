@@ -1,4 +1,4 @@
-"""Sections of --help: a command with many options lists them by what they are for."""
+"""Sections of --help: a command with many options lists them by purpose."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import click
 
 
 class Section(Enum):
-    """Headings, in the order in which they follow on the options without one."""
+    """The headings, in their order after the options without one."""
 
     TABLES = "For tables"
     IMAGES = "For images"
@@ -23,7 +23,7 @@ class SectionedOption(click.Option):
     """An option that a `SectionedCommand` lists under a heading.
 
     Attributes:
-        section: the heading; None for none.
+        section: the heading, if any.
     """
 
     def __init__(
@@ -37,16 +37,16 @@ class SectionedOption(click.Option):
 
 
 class SectionedCommand(click.Command):
-    """A command with so many options that its --help lists them by sections."""
+    """A command with many options, which its --help lists by section."""
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the options without a heading, and then section by section."""
+        """Write the options without a heading, and then each section."""
         records: dict[Section | None, list[tuple[str, str]]] = {
             section: [] for section in (None, *Section)
         }
         for parameter in self.get_params(ctx):
             record = parameter.get_help_record(ctx)
-            # Arguments are in the usage line; from click 8.5 on they have records as well.
+            # Arguments are in the usage line; from click 8.5 on they have help records as well.
             if record is not None and isinstance(parameter, click.Option):
                 records[getattr(parameter, "section", None)].append(record)
         for section, listed in records.items():
@@ -62,4 +62,4 @@ image_option: Final = partial(sectioned_option, section=Section.IMAGES)
 map_option: Final = partial(sectioned_option, section=Section.FEATURES)
 training_option: Final = partial(sectioned_option, section=Section.TRAINING)
 running_option: Final = partial(sectioned_option, section=Section.RUNNING)
-"""`click.option` under a heading."""
+"""`click.option` in the section on running a command."""

@@ -1,4 +1,4 @@
-"""What commands read and write where no path is given."""
+"""The default paths that commands read and write."""
 
 from __future__ import annotations
 
@@ -9,4 +9,4 @@ MAGNITUDES: Final = "magnitudes.h5"
 """The embedding that `dpntk embed --private-bounds` writes."""
 RELEASE: Final = "release.h5"
 SYNTHETIC: Final = "synthetic"
-"""A folder."""
+"""The folder of synthetic records."""

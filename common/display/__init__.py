@@ -1,1 +1,1 @@
-"""What people see: the terminal, pages, texts, and how objects show themselves."""
+"""Output for people: the terminal, pages, texts, and the `repr` of objects."""

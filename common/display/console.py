@@ -1,7 +1,7 @@
-"""The terminal: every text on its way to it passes through here.
+"""The terminal: every text for it passes through here.
 
-Names in data, in releases and of files are other people's. Whatever is in them, a text that is
-printed stays one line, in its cell if it is in a table, and shows all that it holds
+Names in data, in releases and of files come from other people. Whatever they contain, a printed
+text stays on one line, inside its cell if it is in a table, and hides nothing
 (`dpntk.common.display.untrusted`). Nothing else in dpntk writes to a terminal.
 """
 
@@ -34,17 +34,17 @@ from .untrusted import shown
 _ANY_WIDTH: Final = 1000
 _USUAL_WIDTH: Final = 80
 _plain_console: Final = partial(Console, highlight=False, markup=False, emoji=False)
-"""Shows texts as they are: a file name may look like markup."""
+"""Shows texts literally: a file name may look like markup."""
 
 Advance = Callable[[int, str], None]
-"""Report progress: how many units were done, and a short remark (may be empty)."""
+"""Reports progress: the number of units done, and a short remark (may be empty)."""
 
 
 class Lines:
     """A stream that takes lines of text.
 
     Args:
-        stderr: whether it is stderr, and not stdout.
+        stderr: whether it is stderr, not stdout.
     """
 
     def __init__(self, *, stderr: bool) -> None:
@@ -53,11 +53,11 @@ class Lines:
 
     @property
     def is_terminal(self) -> bool:
-        """Whether somebody is looking."""
+        """Whether the stream is a terminal."""
         return self.terminal.is_terminal
 
     def print(self, *lines: str) -> None:
-        """Print each text as a line of its own; one that is longer than a terminal is not cut."""
+        """Print each text on its own line; lines longer than the terminal are not cut."""
         if self.hushed:
             return
         for line in lines:
@@ -65,15 +65,15 @@ class Lines:
 
 
 console: Final = Lines(stderr=True)
-"""For what people are told. It goes to stderr, so that stdout stays free for results that are
+"""For messages to people. They go to stderr, so that stdout stays free for results that are
 piped."""
 out: Final = Lines(stderr=False)
-"""For what was asked for."""
+"""For results."""
 
 
 @contextlib.contextmanager
 def quiet() -> Iterator[None]:
-    """Tell people nothing for a while but warnings and errors; results are printed as ever."""
+    """Show only warnings and errors in this block; results are printed as usual."""
     console.hushed = True
     try:
         yield
@@ -88,12 +88,12 @@ def notice(text: str) -> None:
 
 
 def warning(text: str) -> None:
-    """Tell the user something that must not be overlooked."""
+    """Warn the user of something that must not be overlooked."""
     _labelled("", "", text, "bold red")
 
 
 def failure(text: str) -> None:
-    """Print an error as the one line that it is; a stranger's file may have a say in it."""
+    """Print an error as a single line; a stranger's file may have influenced its text."""
     _labelled("error: ", "bold red", text)
 
 
@@ -106,8 +106,8 @@ class TextTable:
     """A table; `show` prints it.
 
     Args:
-        title: above it.
-        caption: below it.
+        title: the title above it.
+        caption: the caption below it.
         header: whether columns have headers.
     """
 
@@ -122,10 +122,10 @@ class TextTable:
         """Add a column.
 
         Args:
-            header: above it.
-            right: whether its cells stand to the right, as numbers do.
+            header: the header above it.
+            right: whether its cells are right-aligned, as for numbers.
             wrap: whether its cells may be broken into several lines.
-            min_width: in characters; whatever its words need if 0.
+            min_width: the least width in characters; if 0, that of its words.
         """
         self.table.add_column(
             shown(header),
@@ -135,7 +135,7 @@ class TextTable:
         )
 
     def add_row(self, *cells: str) -> None:
-        """Add a row, with a text for each column or fewer."""
+        """Add a row, with one text for each column, or fewer."""
         self.table.add_row(*map(shown, cells))
 
     def add_section(self) -> None:
@@ -149,22 +149,22 @@ def show_json(document: Mapping[str, Any]) -> None:
 
 
 def show(grid: TextTable) -> None:
-    """Print a table to stdout; a terminal too narrow for it breaks its lines.
+    """Print a table to stdout; a terminal that is too narrow breaks its lines.
 
-    Rich would leave out columns, and so figures.
+    rich alone would leave out columns, and so figures.
     """
     _plain_console(width=_width_of(grid, _plain_console().width)).print(grid.table)
 
 
 def as_text(grid: TextTable) -> str:
-    """A table as `show` would print it where nobody looks, in lines of a usual width."""
+    """A table as `show` prints it without a terminal, with lines of the usual width."""
     text = io.StringIO()
     _plain_console(file=text, width=_width_of(grid, _USUAL_WIDTH)).print(grid.table)
     return text.getvalue().rstrip("\n")
 
 
 def _width_of(grid: TextTable, wanted: int) -> int:
-    """The width, or what the table needs if that is more."""
+    """The wanted width, or the width that the table needs if that is larger."""
     terminal = _plain_console()
     options = terminal.options.update(max_width=_ANY_WIDTH)
     needs = terminal.measure(grid.table, options=options)
@@ -172,14 +172,14 @@ def _width_of(grid: TextTable, wanted: int) -> int:
 
 
 def show_label(title: str, rows: Mapping[str, str], *, good: bool) -> None:
-    """Print texts with their names to stdout, in a frame.
+    """Print named texts to stdout, in a frame.
 
-    Names stand in a column of their own, which no text can reach.
+    Names have their own column, which no text can reach.
 
     Args:
-        title: of the frame.
-        rows: name to text.
-        good: whether the frame is to look so.
+        title: the frame's title.
+        rows: the texts by name.
+        good: whether the frame signals success.
     """
     table = Table.grid(padding=(0, 2))
     table.add_column(style="bold", no_wrap=True)
@@ -205,11 +205,11 @@ class _Rate(ProgressColumn):
 
 @contextlib.contextmanager
 def progress(title: str, total: int | None, unit: str) -> Iterator[Advance]:
-    """Show a bar with rate and time left; print nothing where stderr is not a terminal.
+    """Show a bar with rate and time left; print nothing if stderr is not a terminal.
 
     Args:
         title: what is being done.
-        total: how many units there are, or None if unknown.
+        total: the number of units, or None if unknown.
         unit: plural name of the unit, such as "records".
 
     Yields:

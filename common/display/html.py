@@ -1,4 +1,4 @@
-"""Pages of HTML: names of strangers come out as text, and nothing is fetched or run."""
+"""HTML pages: strangers' names appear as text only, and nothing is fetched or run."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from .untrusted import shown
 
 
 def pages_of(package: str) -> Environment:
-    """Templates of a package, which escape every text and show what is hidden in it.
+    """The templates of a package, which escape every text and reveal hidden characters.
 
     Args:
-        package: its name; they are in its folder `templates`.
+        package: the package's name; its templates are in its folder `templates`.
     """
     return Environment(
         loader=PackageLoader(package),

@@ -1,4 +1,4 @@
-"""The `repr` of dataclasses that hold records, or that have many options."""
+"""The `repr` of dataclasses that hold records or have many options."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from typing import Any
 class RedactedRepr:
     """A dataclass whose `repr` shows no values; declare it with `repr=False`.
 
-    What is printed in a console, a log or a traceback leaves the owner's hands sooner than a file
-    does. So an array is shown by its type and shape, and all else by its type alone.
+    Output in a console, a log or a traceback leaves the owner's hands more easily than a file. So
+    an array is shown by its type and shape, and everything else by its type alone.
     """
 
     def __repr__(self) -> str:

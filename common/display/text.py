@@ -1,4 +1,4 @@
-"""Numbers with what they count and names of many things, as people write them; paths as typed."""
+"""Readable texts: counted things, lists of names, typed paths, and rounded figures."""
 
 from __future__ import annotations
 
@@ -13,44 +13,44 @@ _MORE_DIGITS: Final = 6
 
 
 def counted(number: int, one: str, several: str = "") -> str:
-    """`1 row`, `2,000 rows`.
+    """A number with its noun: `1 row`, `2,000 rows`.
 
     Args:
-        number: how many.
-        one: what one of them is called.
-        several: what more of them, or none, are called; `one` and an s if empty.
+        number: the number.
+        one: the singular.
+        several: the plural; `one` and an s if empty.
     """
     return f"{number:,} {one if number == 1 else several or f'{one}s'}"
 
 
 def some_of(names: Sequence[str], most: int = 5) -> str:
-    """The first names, and how many more there are: `cat, "eel, moray" and 3 more`.
+    """The first names, and the number of the others: `cat, "eel, moray" and 3 more`.
 
     Args:
-        names: those with a comma are put in double quotes, as in a line of CSV.
-        most: how many are named at most.
+        names: the names; those with a comma get double quotes, as in CSV.
+        most: the most names to list.
     """
     said = ", ".join(map(_quoted, names[:most]))
     return said if len(names) <= most else f"{said} and {len(names) - most:,} more"
 
 
 def typed(path: Path | str) -> str:
-    """A path or address as one types it after a command, whatever is in its name."""
+    """A path or address quoted for the shell, whatever its name contains."""
     return shlex.quote(f"./{path}" if str(path).startswith("-") else str(path))
 
 
 def rounded_up(number: float) -> str:
-    """A number above 0 with four digits, never below it: a promise must not be rounded down."""
+    """A positive number with four digits, never below it: a promise must not be rounded down."""
     return _plain(_rounded(number, _DIGITS, ROUND_CEILING))
 
 
 def rounded_down(number: float) -> str:
-    """A number with four digits, never above it: what is left must not be rounded up."""
+    """A number with four digits, never above it: a remaining budget must not be rounded up."""
     return _plain(_rounded(number, _DIGITS, ROUND_FLOOR))
 
 
 def promised(number: float) -> str:
-    """An epsilon or delta that was asked for, `1` or `1e-05`: six digits, and never below it."""
+    """A requested epsilon or delta, such as `1` or `1e-05`: six digits, and never below it."""
     return f"{float(_rounded(number, _MORE_DIGITS, ROUND_CEILING)):g}"
 
 

@@ -1,4 +1,4 @@
-"""Shares that are as near to given numbers as shares can be."""
+"""Projection of numbers onto the probability simplex."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from numpy.typing import NDArray
 
 
 def to_simplex(values: NDArray[np.float64]) -> NDArray[np.float64]:
-    """The nearest vector of shares (Duchi et al. 2008, "Efficient projections ... l1-ball")."""
-    values = values - values.max()  # the same shares, however large the values are
+    """The nearest probability vector (Duchi et al. 2008, "Efficient projections ... l1-ball")."""
+    values = values - values.max()  # does not change the result, and keeps values small
     ordered = np.sort(values)[::-1]
     excess = (np.cumsum(ordered) - 1) / np.arange(1, len(values) + 1)
     kept = np.flatnonzero(ordered > excess)[-1]

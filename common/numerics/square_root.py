@@ -8,11 +8,11 @@ from torch import Tensor
 
 
 def square_root(values: Tensor) -> Tensor:
-    """Square roots, each the nearest number to the true one, as IEEE 754 asks.
+    """Square roots, each rounded to the nearest number, as IEEE 754 requires.
 
-    On a processor torch takes them from a mathematics library that may be a unit in the last place
-    away, and not the same on every kind of processor. NumPy takes the processor's own, which are
-    right, as are those of CUDA. (Where gradients are asked for, torch's do.)
+    On a CPU, torch uses a mathematics library whose roots may be off by a unit in the last place,
+    differently on different processors. NumPy uses the processor's own roots, which are correctly
+    rounded, as are those of CUDA. (If gradients are needed, torch's roots are used.)
 
     Args:
         values: (b, ...), not negative.

@@ -1,1 +1,1 @@
-"""Devices, processes and threads to compute with."""
+"""The devices, processes and threads of a computation."""

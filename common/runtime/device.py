@@ -1,4 +1,4 @@
-"""Where to compute: a choice that never changes what is promised."""
+"""Choosing the device to compute on, which never affects the guarantee."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ AUTO = "auto"
 
 
 def choose_device(name: str | torch.device = AUTO) -> torch.device:
-    """The device of that name; "auto" takes a CUDA device where there is one.
+    """The device of a given name; "auto" takes a CUDA device if there is one.
 
-    Where several processes run on a machine, "auto" and "cuda" give each a CUDA device of its own,
-    by its local rank; processes share devices if there are not enough.
+    If several processes run on a machine, "auto" and "cuda" give each its own CUDA device, by its
+    local rank; processes share devices if there are not enough.
 
     Raises:
         DeviceError: there is no such device here.
-        RunError: the environment describes no set of processes.
+        RunError: the environment describes an impossible set of processes.
     """
     require_kind("device", name, (str, torch.device), "auto, cpu or cuda", refusal=DeviceError)
     ranks = Ranks.from_environment()
     if name in {AUTO, "cuda"} and torch.cuda.is_available():
-        # With one process the choice of the current device is left to torch and its user.
+        # With one process, torch and its user choose the current device.
         own = None if ranks.local_count == 1 else ranks.local_rank % torch.cuda.device_count()
         return torch.device("cuda") if own is None else torch.device("cuda", own)
     if name == AUTO:

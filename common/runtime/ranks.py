@@ -1,4 +1,4 @@
-"""Which of several processes this one is: what torchrun and schedulers say in the environment."""
+"""The rank of this process among several, as torchrun and schedulers set it."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from ..errors import RunError
 
 @dataclass(frozen=True)
 class Ranks:
-    """A process among those that do one job together.
+    """A process among those that share one job.
 
     Attributes:
         rank: number of this process, from 0.
-        count: how many processes there are, on all machines.
+        count: the number of processes on all machines.
         local_rank: number of this process on its machine, from 0.
-        local_count: how many of them run on this machine.
+        local_count: the number of processes on this machine.
     """
 
     rank: int = 0
@@ -37,13 +37,13 @@ class Ranks:
     def from_environment(cls, environment: Mapping[str, str] | None = None) -> Ranks:
         """Read RANK, WORLD_SIZE, LOCAL_RANK and LOCAL_WORLD_SIZE; one process if none is set.
 
-        Nobody is asked and waited for: a process knows its share of the work from these alone.
+        Processes do not communicate: each knows its share of the work from these values alone.
 
         Args:
-            environment: in place of the process's own.
+            environment: replaces the process's own environment.
 
         Raises:
-            RunError: they contradict one another, or are no numbers.
+            RunError: the values contradict each other, or are not numbers.
         """
         given = os.environ if environment is None else environment
         if ("RANK" in given) != ("WORLD_SIZE" in given):
@@ -58,8 +58,8 @@ class Ranks:
 
     @property
     def share_of_cores(self) -> int:
-        """How many cores there are for each process on this machine; at least 1."""
-        may_use = getattr(os, "sched_getaffinity", None)  # Linux knows what this process may use
+        """The number of cores for each process on this machine; at least 1."""
+        may_use = getattr(os, "sched_getaffinity", None)  # Linux: the cores allowed to this process
         cores = len(may_use(0)) if may_use else os.cpu_count() or 1
         return max(1, cores // self.local_count)
 

@@ -1,4 +1,4 @@
-"""How many threads a process computes with, so that several on a machine do not crowd it."""
+"""The number of threads of a process, so that several processes do not overload a machine."""
 
 from __future__ import annotations
 
@@ -17,25 +17,25 @@ R = TypeVar("R")
 
 
 class Each(Protocol):
-    """What `map` is."""
+    """A function like `map`."""
 
     def __call__(self, function: Callable[[T], R], things: Iterable[T], /) -> Iterator[R]:
-        """Apply a function to some things, and give what it returns in their order."""
+        """Apply a function to some things, and yield the results in order."""
         ...
 
 
 def use_threads(count: int | None = None) -> int:
-    """Set the number of threads that torch computes with.
+    """Set torch's number of threads.
 
     Args:
-        count: as many; if None, `OMP_NUM_THREADS` where the user has set it, and else this
-            process's share of the cores that it may run on.
+        count: the number; if None, `OMP_NUM_THREADS` if the user has set it, otherwise this
+            process's share of the cores that it may use.
 
     Returns:
-        The number set.
+        The number that was set.
 
     Raises:
-        RunError: the environment describes no set of processes.
+        RunError: the environment describes an impossible set of processes.
     """
     ranks = Ranks.from_environment()
     if count is None and "OMP_NUM_THREADS" in os.environ and not _set_by_torchrun(ranks):
@@ -48,20 +48,20 @@ def use_threads(count: int | None = None) -> int:
 
 
 def finish(work: Iterable[None]) -> None:
-    """Wait until all of what `Each` was given is done."""
+    """Wait until all work given to an `Each` is done."""
     for _ in work:
         pass
 
 
 @contextmanager
 def one_core_each() -> Iterator[Each]:
-    """A pool of as many threads as torch computes with, each of which uses one core.
+    """A pool with torch's number of threads, each of which uses one core.
 
-    For many small steps that do not need one another: where torch divides each of them among
-    threads, these wait for one another rather than work.
+    It is for many small independent steps: if torch divides each of them among threads, these
+    mostly wait for one another.
 
     Yields:
-        `map`, but several at a time.
+        A function like `map` that does several steps at a time.
     """
     count = torch.get_num_threads()
     torch.set_num_threads(1)
@@ -73,6 +73,6 @@ def one_core_each() -> Iterator[Each]:
 
 
 def _set_by_torchrun(ranks: Ranks) -> bool:
-    """Torchrun sets 1 for several processes where nothing was set, and leaves cores idle."""
+    """Whether torchrun has set 1 by default, as it does for several processes: it idles cores."""
     torchrun = "TORCHELASTIC_RUN_ID" in os.environ and ranks.local_count > 1
     return torchrun and os.environ["OMP_NUM_THREADS"] == "1"

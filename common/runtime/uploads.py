@@ -1,4 +1,4 @@
-"""Arrays on their way to a card, which goes on computing meanwhile."""
+"""Copying arrays to a GPU while it computes."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 _AHEAD: Final = 2
-"""How many sets of arrays may wait on the card for the computation to catch up: reading may be much
-faster, and would otherwise fill the card's memory."""
+"""The most sets of arrays that may wait on the GPU: reading may be much faster than computing, and
+would otherwise fill the GPU's memory."""
 
 
 class Uploads:
-    """Copies arrays to a device, some at a time.
+    """Copies arrays to a device, one set at a time.
 
-    To a card from pinned memory, on a stream of its own: the caller does not wait for a copy, nor
-    a copy for what the card is computing.
+    For a GPU it copies from pinned memory on its own stream: the caller does not wait for a copy,
+    and a copy does not wait for the GPU's computation.
 
     Args:
-        device: where to.
+        device: the target device.
     """
 
     def __init__(self, device: torch.device) -> None:
@@ -30,8 +30,8 @@ class Uploads:
         self._before: deque[torch.cuda.Event] = deque()
 
     def __call__(self, *arrays: NDArray[Any]) -> list[Tensor]:
-        """Copies there; on a processor, the arrays themselves."""
-        # Torch warns of memory that it may not write to, though nobody does.
+        """Copy arrays to the device; on a CPU, use the arrays themselves."""
+        # torch warns of read-only memory, although nothing writes to it.
         here = [torch.from_numpy(each if each.flags.writeable else each.copy()) for each in arrays]
         if self._copying is None:
             return [each.to(self._device) for each in here]

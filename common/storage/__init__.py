@@ -1,1 +1,1 @@
-"""Files that appear whole, locks, and the layout of files and folders."""
+"""Atomic writes, locks, and the layout of files and folders."""

@@ -1,4 +1,4 @@
-"""Results appear under their final name only when they are whole."""
+"""Atomic writes: a result appears under its final name only when it is whole."""
 
 from __future__ import annotations
 
@@ -17,27 +17,27 @@ from typing import Final
 from ..arguments import argument
 from ..errors import OutputError
 
-# Permissions that a file is made with. The user's umask takes some away and never adds any.
+# The permissions with which a file is made. The user's umask can only remove some.
 SENSITIVE_MODE: Final = 0o600
-"""Mode of what was computed from records without noise: for its owner alone, whatever the umask."""
+"""Mode of results from records without noise: only the owner may read, whatever the umask."""
 OWN_MODE: Final = 0o644
-"""Mode of files that say whom the user trusts: only the user may write, whatever the umask."""
+"""Mode of lists of trusted signers: only the user may write, whatever the umask."""
 PUBLIC_MODE: Final = 0o666
-"""Mode of what may be given to anybody: the umask decides who may read it."""
+"""Mode of files that may be given to anybody: the umask decides who may read them."""
 
 
 def require_absent(path: Path, *, overwrite: bool, cost: str, begins: bytes) -> None:
     """Refuse early to replace a file whose loss would hurt.
 
     Args:
-        path: where the result is to go.
-        overwrite: the user's explicit permission; to replace a file of the same kind, not the
+        path: where the result will be written.
+        overwrite: the user's explicit permission to replace a file of the same kind, not the
             records or another stage's result.
         cost: what would be lost, for the message.
-        begins: what files of this kind begin with.
+        begins: the beginning of files of this kind.
 
     Raises:
-        OutputError: something is there and may not be replaced, or no file can be put there.
+        OutputError: something is there and may not be replaced, or no file can be written there.
     """
     if path.is_dir():
         raise OutputError(f"{path} is a folder: name a file")
@@ -55,7 +55,7 @@ def require_absent(path: Path, *, overwrite: bool, cost: str, begins: bytes) -> 
 
 
 def _begins(path: Path, begins: bytes) -> bool:
-    """Whether a file, which may be empty or a device, can be one that begins so."""
+    """Whether a path is a regular file that has this beginning or is empty."""
     if not path.is_file():
         return False
     with write_failures(path), path.open("rb") as file:
@@ -63,7 +63,7 @@ def _begins(path: Path, begins: bytes) -> bool:
 
 
 def require_writable_folder(folder: Path) -> None:
-    """Find out before hours of work whether a result can be put into `folder`.
+    """Check before hours of work that a result can be written into `folder`.
 
     Raises:
         OutputError: the folder is missing or cannot be written to.
@@ -75,11 +75,11 @@ def require_writable_folder(folder: Path) -> None:
 
 
 def require_room(path: Path, size: int) -> None:
-    """Check that a disk has room for a file, before something is spent that the file is to show.
+    """Check that a disk has room for a file before budget is spent on its content.
 
     Args:
         path: where the file will be written.
-        size: of it, in bytes.
+        size: its size in bytes.
 
     Raises:
         OutputError: it has less.
@@ -96,18 +96,18 @@ def require_room(path: Path, size: int) -> None:
 def write_atomically(path: Path, content: bytes | memoryview, *, mode: int = PUBLIC_MODE) -> None:
     """Write `content` to `path` so that a reader sees all of it or none of it.
 
-    The bytes go to a temporary file in the same folder, reach the disk (fsync), and are renamed;
-    the folder is fsynced too, so that the name survives a power cut. What a process that was
-    killed here has left is deleted first.
+    The bytes go to a temporary file in the same folder, reach the disk (fsync), and the file is
+    renamed; the folder is fsynced too, so that the name survives a power cut. Leftovers of killed
+    processes are deleted first.
 
     Args:
-        path: where.
-        content: all of the file.
-        mode: its permissions, less what the umask takes away.
+        path: where to write.
+        content: the whole file.
+        mode: its permissions, before the umask.
 
     Raises:
-        OutputError: the file cannot be written; nothing is left behind and an earlier file of
-            that name is untouched.
+        OutputError: the file cannot be written; nothing is left behind, and an earlier file of that
+            name is untouched.
     """
     collect_stale(path)
     with write_failures(path):
@@ -125,26 +125,26 @@ def write_atomically(path: Path, content: bytes | memoryview, *, mode: int = PUB
 
 
 def temporary_name(path: Path) -> Path:
-    """A name beside `path` for what is to replace it, of which `collect_stale` knows."""
+    """A name beside `path` for its replacement, which `collect_stale` recognises."""
     return path.with_name(f".{path.name}.{secrets.token_hex(8)}.tmp")
 
 
 def stale_names(path: Path) -> Iterator[Path]:
-    """Whatever has a name that `temporary_name` may have made."""
+    """The files whose names `temporary_name` may have made."""
     return path.parent.glob(f".{glob.escape(path.name)}.*.tmp")
 
 
 def _begin(path: Path, mode: int) -> tuple[int, Path]:
-    """A new temporary file, and the descriptor whose lock says that its writer lives."""
+    """A new temporary file, and its descriptor, whose lock shows that its writer lives."""
     while True:
         temporary = temporary_name(path)
         descriptor = os.open(temporary, os.O_RDWR | os.O_CREAT | os.O_EXCL, mode)
         try:
             fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
         except BlockingIOError:
-            pass  # taken for stale before it was locked, and about to be deleted
+            pass  # another process took it for stale and is about to delete it
         except OSError:
-            return descriptor, temporary  # no locks on this disk, so nothing is taken for stale
+            return descriptor, temporary  # no locks on this disk, so nothing counts as stale
         else:
             if is_at(descriptor, temporary):
                 return descriptor, temporary
@@ -152,9 +152,9 @@ def _begin(path: Path, mode: int) -> tuple[int, Path]:
 
 
 def collect_stale(path: Path) -> None:
-    """Delete the temporary files that killed processes left while they wrote `path`.
+    """Delete the temporary files of processes that were killed while writing `path`.
 
-    A file whose writer lives is locked, and left alone. What cannot be deleted is left too.
+    A file whose writer lives is locked, and left alone. Files that cannot be deleted are left, too.
     """
     for temporary in stale_names(path):
         with contextlib.suppress(OSError, OutputError):
@@ -167,17 +167,17 @@ def collect_stale(path: Path) -> None:
 
 
 def open_plain(path: Path, flags: int) -> int:
-    """The descriptor of a file of ours, in a folder where others may have put something else.
+    """Open our own file in a folder where others may have put something else in its place.
 
-    A symbolic link is not followed, for it may lead to where nothing of ours should be made or
-    locked; a pipe or a device is not waited for.
+    A symbolic link is not followed, because it may lead to a place where nothing of ours should be
+    made or locked. A pipe or a device is not waited for.
 
     Args:
-        path: the file; if it is made, it is its owner's alone.
-        flags: as of `os.open`.
+        path: the file; if it is created, only its owner may use it.
+        flags: as for `os.open`.
 
     Raises:
-        OutputError: it is no plain file.
+        OutputError: it is not a plain file.
         OSError: it cannot be opened.
     """
     try:
@@ -193,23 +193,23 @@ def open_plain(path: Path, flags: int) -> int:
 
 
 def is_at(descriptor: int, path: Path) -> bool:
-    """Whether an open file is the one that is there under a name."""
+    """Whether an open file is the one at a path."""
     with contextlib.suppress(FileNotFoundError):
         return os.path.samestat(os.fstat(descriptor), path.lstat())
     return False
 
 
 def followed(path: Path) -> Path:
-    """The file or folder that a symbolic link leads to; the path itself if it is none.
+    """The target of a symbolic link; the path itself if it is not a link.
 
-    Replacing a link would leave the file that it led to as it was: a ledger would have an old copy.
+    Replacing a link would leave its target unchanged, with an old copy of a ledger.
     """
     return Path(os.path.realpath(path)) if path.is_symlink() else path
 
 
 @contextlib.contextmanager
 def write_failures(path: Path) -> Iterator[None]:
-    """Turn the operating system's refusals while writing `path` into one clear line.
+    """Turn the operating system's errors while writing `path` into one clear line.
 
     Raises:
         OutputError: in place of any OSError.

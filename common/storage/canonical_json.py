@@ -1,4 +1,4 @@
-"""JSON documents in the one spelling that digests are taken of."""
+"""Canonical JSON: the spelling of documents over which digests are computed."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 
 def canonical_json(document: Mapping[str, Any]) -> str:
-    """The one spelling of a JSON document that digests are taken of."""
+    """The canonical spelling of a JSON document, over which digests are computed."""
     return json.dumps(document, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
 
 

@@ -1,4 +1,4 @@
-"""The user's configuration folder: the signing key, the lists of signers, and the data sets."""
+"""The user's configuration folder, with the signing key, lists of signers, and data sets."""
 
 from __future__ import annotations
 
@@ -8,5 +8,5 @@ import click
 
 
 def config_folder() -> Path:
-    """The folder, which need not exist: ~/.config/dpntk, or as XDG_CONFIG_HOME says."""
+    """The folder, which may not exist: ~/.config/dpntk, or as set by XDG_CONFIG_HOME."""
     return Path(click.get_app_dir("dpntk"))

@@ -1,7 +1,7 @@
 """HDF5 files behind a 512-byte user block whose first line says what the file is.
 
-Files are put together in memory and written in one go, so that a full disk leaves no half of one.
-512 bytes and not more: HDF5 looks for a file at offsets 0, 512, 1024, 2048, ..., and a larger
+Files are built in memory and written in one go, so that a full disk leaves no partial file. The
+block has exactly 512 bytes: HDF5 looks for a file at offsets 0, 512, 1024, 2048, ..., and a larger
 block would leave room for a second, hidden file.
 """
 
@@ -17,12 +17,12 @@ USER_BLOCK: Final = 512
 EMBEDDING_MAGIC: Final = b"dpntk embedding 1: SENSITIVE, do not share\n"
 CHECKPOINT_MAGIC: Final = b"dpntk checkpoint 1: SENSITIVE, do not share\n"
 EMBEDDING_BEGINS: Final = b"dpntk embedding "
-"""Beginning of any version, like `RELEASE_BEGINS`: --overwrite replaces nothing else."""
+"""The beginning of any version, like `RELEASE_BEGINS`: --overwrite replaces nothing else."""
 RELEASE_MAGIC: Final = b"dpntk release 1\n"
 NOT_PRIVATE_MAGIC: Final = b"dpntk release 1: NOT PRIVATE, made without noise\n"
 RELEASE_BEGINS: Final = b"dpntk release "
 RELEASE_COST: Final = "is a release that was paid for"
-"""Why nothing takes its place unless that is asked for."""
+"""The reason why it is replaced only on request."""
 
 
 def build(magic: bytes, fill: Callable[[h5py.File], None]) -> memoryview:

@@ -1,4 +1,4 @@
-"""The contents of an HDF5 file that may come from somebody else, as plain values."""
+"""The contents of an HDF5 file, which may come from a stranger, as plain values."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ _TYPES: Final = {TEXT: str, INTEGER: int, NUMBER: float}
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Contents(RedactedRepr):
-    """What is in a file, which may be an embedding.
+    """The contents of a file; SENSITIVE if it is an embedding.
 
     Attributes:
-        attributes: of the root group, by name.
-        arrays: by their path without a slash at the beginning; floats are finite.
+        attributes: the root group's attributes, by name.
+        arrays: the arrays, by their path without a leading slash; floats are finite.
     """
 
     attributes: Mapping[str, Value]
@@ -37,16 +37,16 @@ class Contents(RedactedRepr):
 def contents_of(content: bytes, layouts: Sequence[Layout], *, ours: bool = False) -> Contents:
     """Read an HDF5 file behind a user block, through a whitelist.
 
-    libhdf5 only finds out where values lie. They are taken from the bytes themselves, so no two
-    arrays share any, and no more memory is needed for them than the file is large.
+    libhdf5 only locates values. They are then taken from the bytes themselves, so no two arrays
+    share bytes, and they need no more memory than the size of the file.
 
     Args:
         content: the whole file.
-        layouts: which it may have, one of them.
-        ours: whether this machine has signed the file, so that no process of its own is needed.
+        layouts: the allowed layouts, one of which it must have.
+        ours: whether this machine has signed the file, so that no sandboxed process is needed.
 
     Raises:
-        Refused: there is something in it that is not on the list, or reading it went wrong.
+        Refused: it holds something that is not on the whitelist, or reading it failed.
     """
     if ours:
         found = inventory(content, layouts)
@@ -64,7 +64,7 @@ def contents_of(content: bytes, layouts: Sequence[Layout], *, ours: bool = False
 
 
 def _fits(found: Inventory, layout: Layout) -> bool:
-    """Whether an inventory is one that a layout allows, whatever a child has said."""
+    """Whether a layout allows an inventory, which a child made and which is not trusted."""
     for path, (dtype, shape, offset) in found.places.items():
         group, _, name = path.rpartition("/")
         rule = layout.groups.get(group) if group else layout.datasets.get(name)
@@ -83,7 +83,7 @@ def _fits(found: Inventory, layout: Layout) -> bool:
 
 
 def _arrays(content: bytes, places: Mapping[str, Place]) -> dict[str, NDArray[Any]]:
-    """Copies of the arrays at some places, each of which has bytes of its own."""
+    """Copies of the arrays at some places, which must not share bytes."""
     pieces = [(0, USER_BLOCK, "the first line")]
     for path, (dtype, shape, offset) in places.items():
         end = offset + math.prod(shape) * np.dtype(dtype).itemsize

@@ -1,8 +1,8 @@
-"""The door: the one place where files that may come from somebody else are opened.
+"""The door: the only place where files that may come from strangers are opened.
 
-A name can lead anywhere: to a device that never ends, to a pipe that nobody writes to, to a file
-larger than memory. What is opened here is a regular file of a size that the caller has agreed to.
-Symbolic links to such files are fine.
+A name can lead anywhere: to an endless device, to a pipe that nobody writes to, to a file larger
+than memory. Only regular files up to a size that the caller allows are opened here. Symbolic links
+to such files are fine.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def read(path: Path, most: int, *, refusal: type[DpntkError], hint: str = "") ->
     """
     with opened(path, most, refusal=refusal, hint=hint) as file:
         size = os.fstat(file.fileno()).st_size
-        content = file.read(size + 1)  # not to its end: what grows may never end
+        content = file.read(size + 1)  # not to its end: a growing file may never end
     if len(content) > size:
         raise refusal(f"{path}: longer than its size, or still being written")
     return content
@@ -42,10 +42,10 @@ def read(path: Path, most: int, *, refusal: type[DpntkError], hint: str = "") ->
 def opened(
     path: Path, most: int | None, *, refusal: type[DpntkError], hint: str = ""
 ) -> Iterator[BinaryIO]:
-    """Open a regular file for reading; whatever fails inside the block is refused likewise.
+    """Open a regular file for reading; failures inside the block are reported in the same way.
 
-    The open file is looked at, not its name, so nothing can be put in its place in between; and it
-    is opened without waiting, which a pipe would do until somebody writes.
+    The checks look at the open file, not at its name, so it cannot be replaced in between. It is
+    opened without waiting, because a pipe would wait until somebody writes.
 
     Args:
         path: the file, or a symbolic link to it.

@@ -1,7 +1,7 @@
-"""Folders of results appear under their final name only when they are whole.
+"""Atomic folders: a folder of results appears under its final name only when it is whole.
 
-A folder cannot take the place of another in one step, so what belongs to the exchange lies in a
-hidden folder beside it, 0700, with
+A folder cannot replace another in one step, so the exchange uses a hidden folder beside it (mode
+0700), with
 
     new    the result, which is whole when it leaves
     old    the earlier result, from when it is taken away until the new one is at its place
@@ -37,17 +37,17 @@ _OLD: Final = "old"
 def folder_appearing_whole(
     path: Path, *, marker: str, ours: Collection[str], sensitive: bool = False
 ) -> Iterator[Path]:
-    """Give a temporary folder that takes the name `path` when the block ends well.
+    """Yield a temporary folder that takes the name `path` when the block succeeds.
 
-    An earlier result (an empty folder, or one of nothing but our files) is replaced, or keeps its
-    name if the new one cannot take it; a folder with anything else in it is left alone.
+    An earlier result (an empty folder, or one with only our files) is replaced, or keeps its name
+    if the new one cannot take it. A folder with anything else in it is left alone.
 
     Args:
         path: the final name.
         marker: a file that each of our folders holds, by which an earlier one is recognised.
         ours: the names of all files that such a folder may hold.
-        sensitive: whether nobody else may read it (0700, its files 0600); otherwise the user's
-            umask says who may.
+        sensitive: whether only the owner may read it (0700, its files 0600); otherwise the user's
+            umask decides.
 
     Raises:
         OutputError: `path` is in use by something else, or cannot be written.
@@ -75,18 +75,18 @@ def folder_appearing_whole(
 
 
 def require_replaceable_folder(path: Path, *, marker: str, ours: Collection[str]) -> None:
-    """Refuse early to replace a folder that holds anything else than our earlier result.
+    """Refuse early to replace a folder that holds anything but our earlier result.
 
-    What a process that was killed here has left is cleared up first.
+    Leftovers of killed processes are cleared up first.
 
     Args:
-        path: where the result is to go.
+        path: where the result will be written.
         marker: a file that each of our folders holds, by which an earlier one is recognised.
         ours: the names of all files that such a folder may hold.
 
     Raises:
-        OutputError: `path` is a file, a folder with other things in it, one that cannot be
-            replaced, or one that cannot be created.
+        OutputError: `path` is a file, a folder with other things in it, or one that cannot be
+            replaced or created.
     """
     if path.is_dir() and (path.samefile(".") or path.is_mount()):
         raise OutputError(
@@ -102,7 +102,7 @@ def require_replaceable_folder(path: Path, *, marker: str, ours: Collection[str]
 
 
 def _require_ours(folder: Path, marker: str, ours: Collection[str]) -> None:
-    """Check that a folder is empty or an earlier result, with nothing else in it."""
+    """Check that a folder is empty, or is an earlier result with nothing else in it."""
     foreign = _first_foreign(folder, marker, ours)
     if foreign is not None:
         raise OutputError(
@@ -112,23 +112,23 @@ def _require_ours(folder: Path, marker: str, ours: Collection[str]) -> None:
 
 
 def _first_foreign(folder: Path, marker: str, ours: Collection[str]) -> str | None:
-    """The first thing in a folder that is not ours to delete, by name; None if there is none."""
+    """The name of the first thing in a folder that is not ours to delete, if any."""
     with write_failures(folder):
         found = sorted(folder.iterdir())
-        # We write files only: a folder or a link is somebody else's, whatever its name.
+        # We write only files: a folder or a link is not ours, whatever its name.
         others = [at for at in found if at.name not in ours or at.is_symlink() or not at.is_file()]
         if not others and folder / marker not in found:
-            others = found  # files that are named like ours are not ours without the marker
+            others = found  # without the marker, files with our names are not ours
         if not others:
             return None
         return f"{others[0].name}/" if others[0].is_dir() else others[0].name
 
 
 def _clear(work: Path, path: Path) -> None:
-    """Delete a hidden folder, whose lock the caller holds.
+    """Delete a hidden folder whose lock the caller holds.
 
-    An earlier result that was taken away gets its name back, unless the new one has left to take
-    it: should that fail, it stays where it is.
+    An earlier result in it gets its name back, unless the new one has left the folder to take that
+    name. If this fails, the earlier result stays where it is.
     """
     new, old = work / _NEW, work / _OLD
     if new.exists() and old.exists() and not path.exists():
@@ -137,7 +137,7 @@ def _clear(work: Path, path: Path) -> None:
 
 
 def _clear_stale(path: Path) -> None:
-    """Clear up after processes that were killed; what cannot be, or is not ours, is left alone."""
+    """Clear up after killed processes, leaving what cannot be deleted or is not ours."""
     for work in stale_names(path):
         with contextlib.suppress(OSError, DpntkError):
             status = work.lstat()

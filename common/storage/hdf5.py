@@ -1,12 +1,12 @@
-"""From the bytes of an HDF5 file to what is in it and where, through a whitelist.
+"""Taking inventory of an HDF5 file's bytes, through a whitelist.
 
-Nothing of HDF5 that our writers do not use is accepted: no links but hard ones, and one to each
-dataset; no external, virtual, compact or chunked storage, no filters, no references, no types but
-plain ones, nothing unknown. What a value is and how large it is are found out; no value of a
-dataset is read here, and no memory is taken for one.
+Features of HDF5 that our writers do not use are refused: only hard links are allowed, one to each
+dataset; no external, virtual, compact or chunked storage, no filters, no references, only plain
+types, nothing unknown. The type, size and place of datasets are determined, but no value of a
+dataset is read here, and no memory is allocated for one.
 
-libhdf5 is not safe on hostile bytes, so `contents` runs this in a process that has little to lose,
-unless this machine has signed the file itself.
+libhdf5 is not safe on hostile bytes, so `contents` runs this in a sandboxed process, unless this
+machine has signed the file itself.
 """
 
 from __future__ import annotations
@@ -51,16 +51,16 @@ _STORED: Final = {
 
 
 def inventory(content: bytes, layouts: Sequence[Layout]) -> Inventory:
-    """Find out what is in a file.
+    """Determine what is in a file.
 
     Args:
         content: the whole file.
-        layouts: which it may have, one of them.
+        layouts: the allowed layouts, one of which it must have.
 
     Raises:
-        Refused: there is something in it that is not on the list.
+        Refused: it holds something that is not on the whitelist.
     """
-    # A superblock later on would be found too, if this one were missing.
+    # If this superblock were missing, HDF5 would look for one further on.
     if content[USER_BLOCK : USER_BLOCK + len(_SUPERBLOCK)] != _SUPERBLOCK:
         raise Refused(f"there is no HDF5 file at byte {USER_BLOCK}")
     try:
@@ -72,13 +72,13 @@ def inventory(content: bytes, layouts: Sequence[Layout]) -> Inventory:
         raise
     except MemoryError as error:
         raise Refused(f"damaged: it asks for more memory than {layouts[0].what} needs") from error
-    except Exception as error:  # whatever h5py makes of hostile bytes
-        plain = repr(str(error)[:200])[1:-1]  # it may quote what is in the file
+    except Exception as error:  # anything that h5py raises for hostile bytes
+        plain = repr(str(error)[:200])[1:-1]  # it may quote the file's content
         raise Refused(f"damaged: {plain}") from error
 
 
 def inventory_as_json(content: bytes, layouts: Sequence[Mapping[str, Any]]) -> Inventory:
-    """`inventory` as `sandbox` calls it, with layouts as JSON has them."""
+    """`inventory` in the form for `sandbox`, with layouts as JSON."""
     return inventory(content, [Layout.from_json(layout) for layout in layouts])
 
 
@@ -145,11 +145,11 @@ def _attribute(attributes: h5py.AttributeManager, name: str, kind: str, layout: 
 
 
 def _member(group: h5py.Group, name: str, kind: type) -> Any:  # noqa: ANN401 - h5py is untyped
-    """What the group holds under `name` itself, and nowhere else under another name."""
+    """The member of a group under `name`, which must have no other name."""
     if not isinstance(group.get(name, getlink=True), h5py.HardLink):
         raise Refused(f"{name} is a link")
     member: Any = group[name]
-    right_kind = isinstance(member, kind)  # in a variable, or mypy takes it for an object
+    right_kind = isinstance(member, kind)  # in a variable, because mypy would infer `object`
     if not right_kind:
         raise Refused(f"{name} is not a {kind.__name__.lower()}")
     if h5py.h5o.get_info(member.id).rc != 1:
@@ -169,14 +169,14 @@ def _places(
 
 
 def _place(group: h5py.Group, name: str, rule: Rule, layout: Layout, size: int) -> Place:
-    """Where a plain, contiguous array lies; nothing that makes HDF5 fetch or expand anything.
+    """The place of a plain, contiguous array; found without making HDF5 fetch or expand data.
 
     Args:
-        group: that holds it.
-        name: under which.
-        rule: what it may be.
-        layout: of the file.
-        size: of the file, in bytes.
+        group: the group that holds it.
+        name: its name in the group.
+        rule: the rule for it.
+        layout: the file's layout.
+        size: the file's size in bytes.
     """
     dataset = _member(group, name, h5py.Dataset)
     dtype = dataset.id.get_type()

@@ -1,4 +1,4 @@
-"""What an HDF5 file of ours may hold, as a list; and what one holds, before its values are read."""
+"""The whitelist for our HDF5 files, and the inventory of one before its values are read."""
 
 from __future__ import annotations
 
@@ -11,22 +11,22 @@ FLOAT32: Final = "<f4"
 FLOAT64: Final = "<f8"
 INT64: Final = "<i8"
 UINT8: Final = "|u1"
-"""Values of datasets, in NumPy's notation, which names the byte order too."""
+"""Types of datasets, in NumPy's notation, which includes the byte order."""
 
 TEXT: Final = "text"
 INTEGER: Final = "integer"
 NUMBER: Final = "number"
-"""Attributes, all of them scalars: UTF-8 of variable length, int64, float64."""
+"""Types of attributes, all scalars: UTF-8 of variable length, int64, float64."""
 
 Value = str | int | float
 
 
 class Rule(NamedTuple):
-    """What a dataset may be.
+    """The rule for a dataset.
 
     Attributes:
-        dtype: of its values.
-        dimensions: how many it has at most; at least one.
+        dtype: the type of its values.
+        dimensions: the most dimensions that it may have; the least is one.
     """
 
     dtype: str
@@ -35,16 +35,18 @@ class Rule(NamedTuple):
 
 @dataclass(frozen=True)
 class Layout:
-    """All that a file may hold; what is not named here is not accepted.
+    """Everything that a file may hold; anything else is refused.
 
     Attributes:
-        what: the file is, in words.
-        version: of the format: the attribute `format_version`, which every file has.
-        datasets: of the root group, by name.
-        attributes: of the root group, by name: `TEXT`, `INTEGER` or `NUMBER`.
-        groups: of the root group, by name: the rule for what is in them, datasets of any names.
+        what: the kind of file, in words.
+        version: the version of the format: the attribute `format_version`, which every file has.
+        datasets: the rules for the root group's datasets, by name.
+        attributes: the types of the root group's attributes, by name: `TEXT`, `INTEGER` or
+            `NUMBER`.
+        groups: the root group's groups, by name, each with the rule for its datasets, which may
+            have any names.
         optional: names of datasets and attributes that a file may lack.
-        longest_text: characters in an attribute.
+        longest_text: the most characters in an attribute.
     """
 
     what: str
@@ -57,7 +59,7 @@ class Layout:
 
     @classmethod
     def from_json(cls, document: Mapping[str, Any]) -> Layout:
-        """From its fields, in which JSON has made lists of tuples."""
+        """Make it from its fields, in which JSON has turned tuples into lists."""
         rules = {
             name: {key: Rule(*rule) for key, rule in document[name].items()}
             for name in ("datasets", "groups")
@@ -66,21 +68,21 @@ class Layout:
 
     @cached_property
     def as_json(self) -> dict[str, Any]:
-        """Its fields, for `from_json`."""
+        """The fields, for `from_json`."""
         return asdict(self)
 
     def allows(self, names: set[str], known: set[str]) -> bool:
-        """Whether names are the known ones, but perhaps for some that a file may lack."""
+        """Whether names are the known ones, apart from optional names that are missing."""
         return known - set(self.optional) <= names <= known
 
 
 class Place(NamedTuple):
-    """Where the values of a dataset lie: in one piece, row by row.
+    """The place of a dataset's values, which lie in one piece, row by row.
 
     Attributes:
-        dtype: of the values.
-        shape: of the dataset.
-        offset: of the first byte, from the beginning of the file.
+        dtype: the type of the values.
+        shape: the shape of the dataset.
+        offset: the offset of the first byte from the beginning of the file.
     """
 
     dtype: str
@@ -89,11 +91,11 @@ class Place(NamedTuple):
 
 
 class Inventory(NamedTuple):
-    """What is in a file, and where.
+    """The contents of a file and their places.
 
     Attributes:
-        attributes: of the root group, by name.
-        places: of the datasets, by their path without a slash at the beginning.
+        attributes: the root group's attributes, by name.
+        places: the places of the datasets, by their path without a leading slash.
     """
 
     attributes: dict[str, Value]
@@ -101,7 +103,7 @@ class Inventory(NamedTuple):
 
     @classmethod
     def from_json(cls, document: Any) -> Inventory:  # noqa: ANN401 - of whatever shape
-        """From its fields, in which JSON has made lists of tuples."""
+        """Make it from its fields, in which JSON has turned tuples into lists."""
         attributes, places = document
         return cls(
             attributes,

@@ -1,4 +1,4 @@
-"""Locks between processes. They belong to living ones: a killed process leaves none behind."""
+"""Locks between processes. They belong to living processes: a killed one leaves none behind."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ from ..errors import OutputError, RunError
 from .atomic import is_at, open_plain, write_failures
 
 LOCK: Final = "lock"
-"""Name of the file that `folder_locked` locks."""
+"""The name of the file that `folder_locked` locks."""
 _LOCK_BESIDE: Final = ".dpntk.lock"
-"""Name of the file that `locked` locks."""
+"""The name of the file that `locked` locks."""
 
 
 @contextlib.contextmanager
 def locked(path: Path) -> Iterator[None]:
-    """Keep other processes that also ask from changing files beside `path`; wait if need be.
+    """Lock the folder of `path` against other processes that use this lock; wait if necessary.
 
-    What is locked is an empty hidden file in the folder, so replacing `path` keeps the lock. It
-    stays behind: on a folder of a network, others might not see at once that it is gone. (A lock
-    on the folder itself would be one of this machine alone there.)
+    The lock is on an empty hidden file in the folder, so replacing `path` keeps it. The file is not
+    deleted: in a network folder, others might not notice at once that it is gone. (A lock on the
+    folder itself would hold only on this machine there.)
 
     Raises:
         OutputError: the folder is missing or cannot be locked.
@@ -41,20 +41,20 @@ def locked(path: Path) -> Iterator[None]:
 
 @contextlib.contextmanager
 def folder_locked(folder: Path, *, busy: str | None = None) -> Iterator[Callable[[], bool]]:
-    """Make a folder (0700) if need be, and keep out others that also ask.
+    """Make a folder (0700) if necessary, and lock it against others that use this lock.
 
-    Whoever holds the lock may remove the folder: those who wait make it anew.
+    The holder of the lock may remove the folder: waiting processes make it anew.
 
     Args:
-        folder: that has the lock in it.
-        busy: what to say if another process holds the lock; wait for it if None.
+        folder: the folder with the lock in it.
+        busy: the message if another process holds the lock; wait for it if None.
 
     Yields:
-        Whether the folder is still the one that is locked: once it is removed, a folder of that
-        name is somebody else's.
+        A function that tells whether the folder is still the locked one: once it is removed, a
+        folder of that name belongs to another process.
 
     Raises:
-        RunError: another process holds the lock, and `busy` says so.
+        RunError: another process holds the lock, and `busy` is given.
         OutputError: the folder cannot be made or locked.
     """
     with write_failures(folder):
@@ -70,21 +70,21 @@ def _make_and_lock(folder: Path, busy: str | None) -> int:
     lock = folder / LOCK
     while True:
         folder.mkdir(mode=0o700, exist_ok=True)
-        if folder.is_symlink():  # what is kept there would lie where somebody else has chosen
+        if folder.is_symlink():  # somebody else would have chosen the place of our files
             raise OutputError(f"{folder} is a link to another place: remove it")
         with contextlib.suppress(FileNotFoundError):  # the folder was removed in the meantime
             return _lock_that_is_there(lock, busy)
 
 
 def _lock_that_is_there(lock: Path, busy: str | None) -> int:
-    """Like `_open_and_lock`, even if somebody removes the file while we wait for it."""
+    """Like `_open_and_lock`, even if another process removes the file while we wait for it."""
     while not is_at(descriptor := _open_and_lock(lock, busy), lock):
         os.close(descriptor)
     return descriptor
 
 
 def _open_and_lock(lock: Path, busy: str | None) -> int:
-    """The descriptor that holds a lock file, made if there is none; waits if `busy` is None."""
+    """The descriptor of a locked file, created if necessary; waits if `busy` is None."""
     descriptor = open_plain(lock, os.O_RDWR | os.O_CREAT)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | (fcntl.LOCK_NB if busy else 0))
@@ -99,14 +99,14 @@ def _open_and_lock(lock: Path, busy: str | None) -> int:
 
 @contextlib.contextmanager
 def held(lock: Path, *, busy: str) -> Iterator[None]:
-    """Hold a lock file, in a folder that is there, until the end of the block; do not wait.
+    """Hold a lock file in an existing folder until the end of the block; do not wait.
 
     Args:
-        lock: the file, made if there is none.
-        busy: what to say if another process holds it.
+        lock: the file, created if necessary.
+        busy: the message if another process holds it.
 
     Raises:
-        RunError: another process does.
+        RunError: another process holds it.
         OutputError: the file cannot be made or locked.
     """
     with write_failures(lock):

@@ -1,4 +1,4 @@
-"""What folders are called that hold a part of a data set."""
+"""The names of folders that hold a part of a data set."""
 
 from __future__ import annotations
 
@@ -8,5 +8,5 @@ _PARTS: Final = frozenset({"train", "test", "val", "valid", "validation", "dev",
 
 
 def names_a_part(name: str) -> bool:
-    """Whether a folder of this name, in capitals or not, may hold a part of a data set."""
+    """Whether a folder of this name, in upper or lower case, may hold a part of a data set."""
     return name.lower() in _PARTS

@@ -1,7 +1,7 @@
-"""Documents that may come from somebody else: JSON and TOML as we write them, and no wilder.
+"""Parsing documents that may come from strangers: only JSON and TOML like those we write.
 
-Parsers take numbers of any size and lists in lists in lists, and whatever is done with these later
-fails in a way of its own. So they are refused where a document is read.
+Parsers accept numbers of any size and arbitrarily nested lists, which later code would fail on in
+unpredictable ways. So they are refused when a document is read.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from collections.abc import Callable
 from typing import Any, Final, TypeVar
 
 _DEEPEST: Final = 400
-"""Only ledgers of embeddings that were merged again and again go deeper than ten."""
+"""The deepest nesting. Only ledgers of repeatedly merged embeddings go deeper than ten."""
 _LARGEST: Final = 2**64 - 1
 _TOO_LARGE: Final = "a whole number that 64 bits do not hold"
 _TOO_DEEP: Final = "too many lists or tables in one another"
@@ -25,7 +25,7 @@ def parse_json(text: str | bytes) -> Any:  # noqa: ANN401 - what it is, the call
     """Parse JSON.
 
     Raises:
-        ValueError: it is none, or not one that we write: see `require_plain`.
+        ValueError: it is invalid, or unlike those that we write: see `require_plain`.
     """
     return _parsed(json.loads, text)
 
@@ -34,7 +34,7 @@ def parse_toml(text: str) -> dict[str, Any]:
     """Parse TOML.
 
     Raises:
-        ValueError: it is none, or not one that we write: see `require_plain`.
+        ValueError: it is invalid, or unlike those that we write: see `require_plain`.
     """
     document: dict[str, Any] = _parsed(tomllib.loads, text)
     return document
@@ -54,10 +54,10 @@ def _parsed(parse: Callable[[Text], Any], text: Text) -> Any:  # noqa: ANN401 - 
 
 
 def require_plain(document: object) -> None:
-    """Check that numbers are finite and fit 64 bits, and that nothing lies deeper than we write.
+    """Check that numbers are finite and fit 64 bits, and that nesting is not too deep.
 
     Raises:
-        ValueError: a number does not, or something does.
+        ValueError: a number does not fit, or nesting is too deep.
     """
     level = [document]
     for _ in range(_DEEPEST):

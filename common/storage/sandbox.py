@@ -1,9 +1,8 @@
-"""Parsing a stranger's bytes in a process of its own, which has little to lose.
+"""Parsing a stranger's bytes in a sandboxed process, which has little to lose.
 
-Libraries can be crashed by hostile bytes. So another Python gets them on its standard input, takes
-the rights to open and write files and to use much memory or time away from itself, parses, and
-hands plain JSON back on its standard output. The parent checks that again as if it came from
-anywhere.
+Hostile bytes can crash libraries. So another Python process gets them on its standard input. It
+gives up its rights to open and write files and to use much memory or time, parses, and returns
+plain JSON on its standard output. The parent does not trust that output and checks it again.
 """
 
 from __future__ import annotations
@@ -19,28 +18,27 @@ from collections.abc import Callable
 from typing import Any, Final
 
 _SECONDS: Final = 5
-"""Processor time; an honest file takes a tenth of a second."""
+"""Limit on processor time in seconds; an honest file takes a tenth of a second."""
 _TIMEOUT: Final = 60
-"""Seconds until the child is ended, on a machine that has much else to do."""
+"""Seconds until the child is killed; generous, because the machine may be busy."""
 _SPARE_MEMORY: Final = 1 << 28
 _PROGRAM: Final = f"from {__name__} import main; raise SystemExit(main())"
 _REFUSED: Final = 3
 
 Parser = Callable[[bytes, Any], Any]
-"""A function at the top of a module of ours: from the content and something that JSON can say to
-something that JSON can say. Its module ought to import little: that is most of the time it takes.
-"""
+"""A module-level function of ours, which maps the content and a JSON value to a JSON value. Its
+module should import little, because imports take most of the time."""
 
 
 class Refused(ValueError):
-    """Content that is not what it should be. The message, a line, is for the user."""
+    """Content that is not as it should be. The one-line message is for the user."""
 
 
 def parse_in_child(parser: Parser, content: bytes, argument: Any) -> Any:  # noqa: ANN401 - JSON
     """Call `parser(content, argument)` in a child process with limits on memory, time and files.
 
     Raises:
-        Refused: the parser raised it, or parsing went wrong in any way.
+        Refused: the parser raised it, or parsing failed in any way.
     """
     with subprocess.Popen(  # noqa: S603 - our own module
         [sys.executable, "-P", "-c", _PROGRAM, parser.__module__, parser.__qualname__,
@@ -50,8 +48,8 @@ def parse_in_child(parser: Parser, content: bytes, argument: Any) -> Any:  # noq
     ) as child:  # fmt: skip
         assert child.stdin is not None
         with contextlib.suppress(BrokenPipeError):
-            # In one piece, not in many small ones as `communicate` would; and without a limit on
-            # time, for the child takes all of it before it looks at any.
+            # In one piece, not in many small ones as `communicate` would. No time limit is needed,
+            # because the child reads everything before it parses anything.
             child.stdin.write(content)
         try:
             result, _ = child.communicate(timeout=_TIMEOUT)
@@ -71,10 +69,10 @@ def parse_in_child(parser: Parser, content: bytes, argument: Any) -> Any:  # noq
 
 
 def limit() -> None:
-    """Give up what parsing does not need; this cannot be taken back.
+    """Irrevocably give up rights that parsing does not need.
 
-    No further file can be opened or written; memory is limited to what the process has already and
-    a little more, and time to what a slow machine needs.
+    No further file can be opened or written. Memory is limited to slightly more than the process
+    has already, and time to what a slow machine needs.
     """
     limits = [
         (resource.RLIMIT_CPU, _SECONDS),
@@ -82,7 +80,7 @@ def limit() -> None:
         (resource.RLIMIT_CORE, 0),
         (resource.RLIMIT_NOFILE, 0),
     ]
-    if sys.platform == "linux":  # macOS takes no limit on the address space
+    if sys.platform == "linux":  # macOS does not support a limit on the address space
         limits.append((resource.RLIMIT_AS, _address_space() + _SPARE_MEMORY))
     for what, most in limits:
         hard = resource.getrlimit(what)[1]
@@ -91,13 +89,13 @@ def limit() -> None:
 
 
 def _address_space() -> int:
-    """Bytes of memory that the process has mapped already."""
+    """The bytes of memory that the process has mapped already."""
     with open("/proc/self/statm") as file:
         return int(file.read().split()[0]) * resource.getpagesize()
 
 
 def main() -> int:
-    """Read from standard input, write to standard output; the exit code of the process."""
+    """Read from standard input, write to standard output; returns the exit code."""
     module, name, argument = sys.argv[1:]
     parser: Parser = getattr(importlib.import_module(module), name)
     content = sys.stdin.buffer.read()
