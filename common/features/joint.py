@@ -34,7 +34,7 @@ class Parts:
     """The parts of a feature map, in the order of the feature: main, marginals, moments.
 
     Attributes:
-        main: the map of the whole record; None if there are only marginals.
+        main: the map that is not tied to single columns; None if there are only marginals.
         main_weight: the factor of the main part.
         marginals: the marginals, if any.
         weight: the factor of the marginals.

@@ -20,7 +20,7 @@ class Settings:
         per_class: support points in each class.
         sampling_prob: probability with which a record is in a step's batch.
         steps: the number of steps.
-        clip_norm: the norm to which longer gradients are clipped; without noise none is.
+        clip_norm: the norm to which longer gradients are clipped; without noise, none are clipped.
         learning_rate: Adam's learning rate at the first step; it falls to a tenth along half a
             cosine.
         ridge: the regression's ridge, relative to the mean of the kernel's diagonal.
