@@ -344,7 +344,7 @@ def test_texts_for_missing_values_take_the_place_of_the_usual_ones(
     """So the empty text becomes a category, which help and notices say beforehand."""
     table = tmp_path / "a.csv"
     table.write_text("hours,job\n" + "40,a\n20,b\n-1,\n30,c\n" * 9)
-    assert "and then no other text does" in " ".join(dpntk("schema", "--help").stdout.split())
+    assert "and replaces the default" in " ".join(dpntk("schema", "--help").stdout.split())
     said = dpntk("schema", table).stderr
     assert "name it with --missing, and all other texts that do" in said
     for texts, categories in ((("-1",), 4), (("-1", ""), 3)):
