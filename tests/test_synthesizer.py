@@ -329,8 +329,8 @@ def test_mistakes_get_one_line_and_cost_nothing(tmp_path: Path) -> None:
 
 
 def test_the_package_has_an_estimator_with_records_and_one_without() -> None:
-    estimators = [name for name in dpntk.__all__ if name.endswith("Synthesizer")]
-    assert estimators == ["ReleasedSynthesizer", "Synthesizer"]
+    stages = ["embed", "evaluate", "generate", "release"]
+    assert dpntk.__all__ == ["DpntkError", "ReleasedSynthesizer", "Synthesizer", *stages]
     assert all(hasattr(dpntk, name) for name in dpntk.__all__)
     with pytest.raises(AttributeError, match="has no attribute 'nothing'"):
         _ = dpntk.nothing

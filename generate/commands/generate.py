@@ -43,7 +43,7 @@ from ..fit.recipe import (
     TABLES,
     USUAL_CODE,
 )
-from ..fit.settings import TableSettings, TrainingSettings
+from ..fit.settings import STEPS_IN_COLOUR, TableSettings, TrainingSettings
 from ..images.export import PREVIEW_CLASSES
 from ..images.inducing_points import PointSettings
 from ..output.folder import require_replaceable
@@ -121,8 +121,8 @@ _FOR_TABLES = TableSettings()
 @training_option(
     "--steps", type=count_from(1), metavar="N",
     help="Largest number of training steps: towards mean images, and of a gallery, training stops "
-    f"as soon as noise explains the distance [default: {_DEFAULTS.steps}, fewer if there is much "
-    "noise; "
+    f"as soon as noise explains the distance [default: {_DEFAULTS.steps}, or {STEPS_IN_COLOUR} in "
+    "colour, fewer if there is much noise; "
     f"{OF_A_GALLERY['steps']} for a {GALLERY}, likewise; {_FOR_TABLES.steps} for tables, if a "
     "network is trained]",
 )  # fmt: skip

@@ -25,7 +25,7 @@ from ...common.schema.image import GREY, ImageSchema
 from ...release.file.model import Release
 from ..fit.descent import Loss, Training, descend, untrained
 from ..fit.parts import sum_of
-from ..fit.settings import TrainingSettings
+from ..fit.settings import STEPS_IN_COLOUR, TrainingSettings
 from .deformations import DeformedGenerator
 from .distance import ImageDistance
 from .generator import ConditionalGenerator, GeneratorSpec
@@ -45,9 +45,6 @@ then."""
 _CLEAR: Final = 0.006
 """With at most this much noise on a class's mean feature, in any one direction, no steps are left
 out."""
-_IN_COLOUR: Final = 500
-"""Most steps for colour images. Their classes differ little compared with the noise: with more
-steps, images come closer to the release but farther from the records' own mean embedding."""
 _LEAST_STEPS: Final = 30
 _OF_PIXELS: Final = 60
 """Most steps where only mean images are released. Templates start at the means and are sharpened to
@@ -86,7 +83,7 @@ def usual_settings(release: Release) -> TrainingSettings:
     usual = TrainingSettings()
     if isinstance(release.feature_map, PixelFeatures):
         return replace(usual, steps=_OF_PIXELS)
-    most = usual.steps if _schema(release).channels == GREY else _IN_COLOUR
+    most = usual.steps if _schema(release).channels == GREY else STEPS_IN_COLOUR
     return replace(usual, steps=max(_LEAST_STEPS, round(most * _clear(release) ** 1.5)))
 
 
