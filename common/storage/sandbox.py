@@ -15,13 +15,11 @@ import resource
 import subprocess
 import sys
 from collections.abc import Callable
+from dataclasses import astuple, dataclass
 from typing import Any, Final
 
-_SECONDS: Final = 5
-"""Limit on processor time in seconds; an honest file takes a tenth of a second."""
 _TIMEOUT: Final = 60
 """Seconds until the child is killed; generous, because the machine may be busy."""
-_SPARE_MEMORY: Final = 1 << 28
 _PROGRAM: Final = f"from {__name__} import main; raise SystemExit(main())"
 _REFUSED: Final = 3
 
@@ -30,11 +28,33 @@ Parser = Callable[[bytes, Any], Any]
 module should import little, because imports take most of the time."""
 
 
+@dataclass(frozen=True)
+class Limits:
+    """What the child may use.
+
+    Attributes:
+        memory: bytes beside those that it has when it begins to parse.
+        seconds: of processor time; an honest release takes a tenth of a second.
+    """
+
+    memory: int
+    seconds: int
+
+
+LIMITS: Final = Limits(1 << 28, 5)
+"""For what has few bytes."""
+
+
 class Refused(ValueError):
     """Content that is not as it should be. The one-line message is for the user."""
 
 
-def parse_in_child(parser: Parser, content: bytes, argument: Any) -> Any:  # noqa: ANN401 - JSON
+def parse_in_child(
+    parser: Parser,
+    content: bytes,
+    argument: Any,  # noqa: ANN401 - JSON
+    limits: Limits = LIMITS,
+) -> Any:  # noqa: ANN401 - JSON
     """Call `parser(content, argument)` in a child process with limits on memory, time and files.
 
     Raises:
@@ -42,7 +62,7 @@ def parse_in_child(parser: Parser, content: bytes, argument: Any) -> Any:  # noq
     """
     with subprocess.Popen(  # noqa: S603 - our own module
         [sys.executable, "-P", "-c", _PROGRAM, parser.__module__, parser.__qualname__,
-         json.dumps(argument)],
+         json.dumps(argument), json.dumps(astuple(limits))],
         stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
         env={**os.environ, "HDF5_PLUGIN_PATH": "::", "OMP_NUM_THREADS": "1"},
     ) as child:  # fmt: skip
@@ -68,23 +88,23 @@ def parse_in_child(parser: Parser, content: bytes, argument: Any) -> Any:  # noq
         raise Refused("damaged: reading it gave no result") from error
 
 
-def limit() -> None:
+def limit(most: Limits = LIMITS) -> None:
     """Irrevocably give up rights that parsing does not need.
 
     No further file can be opened or written. Memory is limited to slightly more than the process
     has already, and time to what a slow machine needs.
     """
     limits = [
-        (resource.RLIMIT_CPU, _SECONDS),
+        (resource.RLIMIT_CPU, most.seconds),
         (resource.RLIMIT_FSIZE, 0),
         (resource.RLIMIT_CORE, 0),
         (resource.RLIMIT_NOFILE, 0),
     ]
     if sys.platform == "linux":  # macOS does not support a limit on the address space
-        limits.append((resource.RLIMIT_AS, _address_space() + _SPARE_MEMORY))
-    for what, most in limits:
+        limits.append((resource.RLIMIT_AS, _address_space() + most.memory))
+    for what, wanted in limits:
         hard = resource.getrlimit(what)[1]
-        lower = most if hard == resource.RLIM_INFINITY else min(most, hard)
+        lower = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
         resource.setrlimit(what, (lower, lower))
 
 
@@ -96,10 +116,10 @@ def _address_space() -> int:
 
 def main() -> int:
     """Read from standard input, write to standard output; returns the exit code."""
-    module, name, argument = sys.argv[1:]
+    module, name, argument, limits = sys.argv[1:]
     parser: Parser = getattr(importlib.import_module(module), name)
     content = sys.stdin.buffer.read()
-    limit()
+    limit(Limits(*json.loads(limits)))
     try:
         result = json.dumps(parser(content, json.loads(argument)))
     except Refused as error:

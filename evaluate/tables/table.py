@@ -22,7 +22,7 @@ from ...common.sources.tables.frames import Frame, FrameSource, is_frame
 from ...common.sources.tables.table import TableSource
 from ...common.storage.synthetic_folder import CSV, PARQUET, PROVENANCE
 from ..provenance import read_provenance
-from ..unpacked import require_plausible
+from ..unpacked import require_plausible, require_readable
 
 _TABLES: Final = (PARQUET, CSV)
 _SCHEMA: Final = "schema.toml"
@@ -127,6 +127,8 @@ def read_synthetic_table(path: Path | Frame, schema: Path | TableSchema | None =
     known = _schema(table.parent, provenance, schema)
     source = TableSource.open(table, known)
     require_plausible(table, len(source) * len(known.columns) * _CELL_BYTES)
+    if not is_csv(table):
+        require_readable(table, len(source), len(known.columns))
     return Table(known, source.values(), provenance)
 
 

@@ -25,7 +25,8 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 _PARQUET: Final = ".parquet"
-_ROWS: Final = 1 << 14
+ROWS_AT_ONCE: Final = 1 << 14
+"""Rows of a file that are read at a time."""
 
 
 def find_tables(path: AnyPath, split: str) -> tuple[AnyPath, ...]:
@@ -132,7 +133,7 @@ class TableSource:
             parts = (
                 self._csv_rows(index, tuple(names), first, last)
                 if is_csv(file)
-                else read_rows(file, list(names), _ROWS, first, last)
+                else read_rows(file, list(names), ROWS_AT_ONCE, first, last)
             )
             with contextlib.closing(parts):
                 for number, rows in parts:
@@ -148,8 +149,8 @@ class TableSource:
             for rows in blocks:
                 require_no_returns(rows, number, str(file))
                 low, high = max(first, number), min(last, number + len(rows))
-                for place in range(low, high, _ROWS):
-                    yield place, rows.slice(place - number, min(_ROWS, high - place))
+                for place in range(low, high, ROWS_AT_ONCE):
+                    yield place, rows.slice(place - number, min(ROWS_AT_ONCE, high - place))
                 number += len(rows)
                 if number >= last:
                     require_unchanged(file)

@@ -34,7 +34,7 @@ from dpntk.common.errors import DpntkError
 from dpntk.common.schema.preparation import Fit, Preparation
 from dpntk.common.sources.options import SourceOptions
 from dpntk.common.storage import sandbox
-from dpntk.common.storage.sandbox import Parser
+from dpntk.common.storage.sandbox import LIMITS, Limits, Parser
 from dpntk.common.storage.synthetic_folder import PROVENANCE
 from dpntk.embed import Embedding, TangentOptions, embed, load_embedding, save_embedding
 from dpntk.evaluate.distilled import read_points
@@ -290,7 +290,12 @@ def work(kind: Kind, seeds: list[Seed], seed: int, numbers: range, pipe: int) ->
     then "o" for a file that was opened, "r" for one that was refused, "L" for one that leaked.
     """
 
-    def parse_here(parser: Parser, content: bytes, argument: Any) -> Any:  # noqa: ANN401 - JSON
+    def parse_here(
+        parser: Parser,
+        content: bytes,
+        argument: Any,  # noqa: ANN401 - JSON
+        limits: Limits = LIMITS,
+    ) -> Any:  # noqa: ANN401 - JSON
         os.write(pipe, b"(")
         signal.setitimer(signal.ITIMER_PROF, SECONDS_IN_A_CHILD)
         ended = b"x"

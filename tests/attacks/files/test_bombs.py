@@ -205,6 +205,35 @@ def test_a_table_is_no_more_than_such_a_file_can_hold(tmp_path: Path) -> None:
         read_synthetic_table(tmp_path)
 
 
+def one_long_value_for_all_rows() -> pa.Array:
+    return pa.DictionaryArray.from_arrays(np.zeros(60_000, np.int8), ["Ulm" * 400_000])
+
+
+def a_very_long_value() -> pa.Array:
+    return pa.array(["Ulm", "Ulm" * 100_000_000])
+
+
+def a_very_long_list() -> pa.Array:
+    return pa.array([None, np.zeros(80_000_000, np.int64)])
+
+
+@pytest.mark.parametrize("make", [one_long_value_for_all_rows, a_very_long_value, a_very_long_list])
+def test_a_table_takes_no_more_memory_than_its_rows_explain(
+    tmp_path: Path, make: Callable[[], pa.Array]
+) -> None:
+    town = make()
+    same = {"age": 30, "pay": 1.0, "grade": "low", "ill": "no"}
+    rows = {name: pa.array([value] * len(town)) for name, value in same.items()} | {"town": town}
+    path = tmp_path / PARQUET
+    parquet.write_table(pa.table(rows), path, compression="zstd")
+    (tmp_path / PROVENANCE).write_text(json.dumps({"schema": PEOPLE.to_json()}))
+    assert path.stat().st_size < 1 << 18
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    with pytest.raises(DataError, match="far more memory than it has bytes"):
+        read_synthetic_table(tmp_path)
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 1 << 19  # in KiB
+
+
 @pytest.mark.parametrize(
     ("spec", "weights"),
     [
