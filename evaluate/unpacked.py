@@ -6,9 +6,8 @@ from pathlib import Path
 from typing import Final
 
 from ..common.errors import DataError
-from ..common.sources.base import reading
 from ..common.sources.tables.table import ROWS_AT_ONCE
-from ..common.storage import sandbox
+from ..common.storage import door, sandbox
 from ..common.storage.parquet_in_sandbox import read_through
 from ..common.storage.sandbox import LIMITS, Limits, Refused
 
@@ -16,6 +15,8 @@ _ALWAYS: Final = 1 << 28
 """Bytes that are always allowed: 65,536 grey images of the largest size."""
 _TO_ONE: Final = 256
 """Largest compression ratio; that of synthetic records is hardly a tenth of it."""
+_LARGEST: Final = 1 << 33
+"""Bytes of the largest Parquet file of synthetic records."""
 _TIMES: Final = 4
 """Bytes of memory for each byte of a Parquet file, beside those of its columns."""
 _OF_A_COLUMN: Final = 1 << 20
@@ -57,8 +58,7 @@ def require_readable(path: Path, rows: int, columns: int) -> None:
     Raises:
         DataError: it cannot be read there.
     """
-    with reading(path):
-        content = path.read_bytes()
+    content = door.read(path, _LARGEST, refusal=DataError)
     limits = Limits(
         LIMITS.memory + _TIMES * len(content) + _OF_A_COLUMN * min(columns, _MOST_COLUMNS),
         LIMITS.seconds + rows * columns // _CELLS_A_SECOND,

@@ -151,6 +151,9 @@ dpntk.params.append(_QUIET)
 
 def main(arguments: list[str] | None = None) -> None:
     """Run the command line and exit: 0 for success, 1 for an error, 2 for wrong usage."""
+    # OpenMP reads this when torch is imported. By default, a thread that waits for the others of a
+    # step keeps its core busy, which it takes from them on a machine that has other work.
+    os.environ.setdefault("OMP_WAIT_POLICY", "passive")
     sys.exit(run(arguments))
 
 

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from ..errors import RunError
+from .cores import usable_cores
 
 
 @dataclass(frozen=True)
@@ -59,9 +60,7 @@ class Ranks:
     @property
     def share_of_cores(self) -> int:
         """The number of cores for each process on this machine; at least 1."""
-        may_use = getattr(os, "sched_getaffinity", None)  # Linux: the cores allowed to this process
-        cores = len(may_use(0)) if may_use else os.cpu_count() or 1
-        return max(1, cores // self.local_count)
+        return max(1, usable_cores() // self.local_count)
 
 
 def _number(environment: Mapping[str, str], name: str, default: int) -> int:

@@ -28,8 +28,9 @@ def use_threads(count: int | None = None) -> int:
     """Set torch's number of threads.
 
     Args:
-        count: the number; if None, `OMP_NUM_THREADS` if the user has set it, otherwise this
-            process's share of the cores that it may use.
+        count: the number; if None, `OMP_NUM_THREADS` if the user has set it, otherwise at most this
+            process's share of the cores that it may use. (torch knows nothing of a container's
+            quota, and of other processes.)
 
     Returns:
         The number that was set.
@@ -40,9 +41,10 @@ def use_threads(count: int | None = None) -> int:
     ranks = Ranks.from_environment()
     if count is None and "OMP_NUM_THREADS" in os.environ and not _set_by_torchrun(ranks):
         return torch.get_num_threads()
-    if count is None and ranks.local_count == 1:
-        return torch.get_num_threads()
-    count = count or ranks.share_of_cores
+    if count is None:
+        count = ranks.share_of_cores
+        if ranks.local_count == 1 and torch.get_num_threads() <= count:
+            return torch.get_num_threads()
     torch.set_num_threads(count)
     return count
 

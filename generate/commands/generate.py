@@ -24,6 +24,7 @@ from ...common.cli.sections import SectionedCommand, image_option, table_option,
 from ...common.cli.usual_names import RELEASE, SYNTHETIC
 from ...common.display.console import console, notice
 from ...common.display.text import counted, typed
+from ...common.runtime.threads import use_threads
 from ...common.schema.table import TableSchema
 from ...common.storage.synthetic_folder import CSV, POINTS, PREVIEW
 from ...release.commands.options import acceptance_options
@@ -222,6 +223,7 @@ def command(
     points = None if per_class is None else PointSettings(per_class, seed=first)
     wanted = _Wanted(output, count, points, where, safe_csv, pictures)
     require_replaceable(output)
+    use_threads()
     if generator is not None:
         _sample_again(generator, wanted, seed)
     else:

@@ -29,6 +29,7 @@ AT_THE_DOOR = {
     # Of bytes in memory, which were read there.
     "common/features/torchscript.py": {"torch.jit.load"},
     "common/storage/hdf5.py": {"h5py.File"},
+    "common/storage/parquet_in_sandbox.py": {"parquet.ParquetFile"},
     "generate/output/generator_file.py": {"load"},
     "generate/output/records.py": {"np.load", "parquet.read_table"},
 }
@@ -43,6 +44,7 @@ OF_OURS = {
     "embed/run/work_folder.py": {".read_bytes"},
     "release/distill/progress.py": {".read_bytes", ".read_text", "load"},
     # Of this installation, and of the operating system.
+    "common/runtime/cores.py": {".read_text"},
     "common/storage/sandbox.py": {"open"},
     "embed/run/plan.py": {".read_bytes"},
 }

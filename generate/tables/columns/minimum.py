@@ -8,11 +8,15 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 from scipy.optimize import minimize
+from threadpoolctl import threadpool_limits
 from torch import Tensor
 
 
 def least(loss: Callable[[Tensor], Tensor], start: Tensor, steps: int) -> Tensor:
     """Minimise by SciPy's L-BFGS; torch's takes a second to import.
+
+    Only one thread is used: steps are so small that several, of torch and of SciPy's BLAS, would
+    mostly wait for one another.
 
     Args:
         loss: differentiable, of a tensor like `start`.
@@ -29,11 +33,12 @@ def least(loss: Callable[[Tensor], Tensor], start: Tensor, steps: int) -> Tensor
         (slopes,) = torch.autograd.grad(value, place)
         return float(value.detach()), slopes.flatten().numpy()
 
-    found = minimize(
-        with_slopes,
-        start.flatten().numpy(),
-        jac=True,
-        method="L-BFGS-B",
-        options={"maxiter": steps, "maxcor": steps},
-    )
+    with threadpool_limits(1):
+        found = minimize(
+            with_slopes,
+            start.flatten().numpy(),
+            jac=True,
+            method="L-BFGS-B",
+            options={"maxiter": steps, "maxcor": steps},
+        )
     return torch.from_numpy(found.x).view_as(start)

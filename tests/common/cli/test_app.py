@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import platform
+import re
 import subprocess
 import sys
 from collections.abc import Callable
@@ -165,6 +166,26 @@ def test_the_installed_program_runs(
     assert finished.returncode == 1
     assert finished.stdout == ""
     assert finished.stderr == "error: nowhere: there is no such file or folder\n"
+
+
+@pytest.mark.parametrize(("wanted", "used"), [(None, "PASSIVE"), ("active", "ACTIVE")])
+def test_threads_that_wait_leave_their_cores_to_others(
+    monkeypatch: pytest.MonkeyPatch,
+    dpntk_process: Callable[..., subprocess.CompletedProcess[str]],
+    tmp_path: Path,
+    wanted: str | None,
+    used: str,
+) -> None:
+    """Unless the user decides otherwise. OpenMP itself says what it was told."""
+    monkeypatch.setenv("OMP_DISPLAY_ENV", "true")
+    if wanted is None:
+        monkeypatch.delenv("OMP_WAIT_POLICY", raising=False)
+    else:
+        monkeypatch.setenv("OMP_WAIT_POLICY", wanted)
+    finished = dpntk_process("plan", "--records", 99, "--classes", 2, "--eps", 1, cwd=tmp_path)
+    assert finished.returncode == 0
+    (policy,) = set(re.findall(r"OMP_WAIT_POLICY *= *'(\w+)'", finished.stderr))
+    assert policy == used
 
 
 @pytest.mark.parametrize("words", ["--quiet demo --table", "demo --table -q", "-q demo --table -q"])

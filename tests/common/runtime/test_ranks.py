@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-
 import pytest
 import torch
 
@@ -66,7 +64,7 @@ def test_threads_are_divided_among_the_processes_of_a_machine(
     chosen: list[int] = []
     monkeypatch.setattr(torch, "set_num_threads", chosen.append)
     monkeypatch.setattr(torch, "get_num_threads", lambda: 7)
-    monkeypatch.setattr(os, "sched_getaffinity", lambda _: set(range(12)))
+    monkeypatch.setattr("dpntk.common.runtime.ranks.usable_cores", lambda: 12)
     monkeypatch.delenv("OMP_NUM_THREADS")
     assert use_threads() == 7  # one process: torch knows best
     assert chosen == []
@@ -81,6 +79,18 @@ def test_threads_are_divided_among_the_processes_of_a_machine(
     assert chosen == [3, 5, 3]
 
 
+def test_one_process_uses_no_more_threads_than_its_container_has_cores(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    chosen: list[int] = []
+    monkeypatch.setattr(torch, "set_num_threads", chosen.append)
+    monkeypatch.setattr(torch, "get_num_threads", lambda: 64)
+    monkeypatch.setattr("dpntk.common.runtime.ranks.usable_cores", lambda: 2)
+    monkeypatch.delenv("OMP_NUM_THREADS")
+    assert use_threads() == 2
+    assert chosen == [2]
+
+
 def test_no_process_is_left_without_a_core(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(os, "sched_getaffinity", lambda _: {0, 1})
+    monkeypatch.setattr("dpntk.common.runtime.ranks.usable_cores", lambda: 2)
     assert [Ranks(0, 3, 0, count).share_of_cores for count in (1, 2, 3)] == [2, 1, 1]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import os
 import signal
 import subprocess
 import sys
@@ -199,13 +198,13 @@ def test_an_interrupted_process_ends() -> None:
 
 
 def test_processes_on_one_machine_share_its_processors(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(os, "sched_getaffinity", lambda _: set(range(6)), raising=False)
+    monkeypatch.setattr("dpntk.common.runtime.ranks.usable_cores", lambda: 6)
     monkeypatch.delenv("LOCAL_WORLD_SIZE", raising=False)
     assert decoding_workers() == 6
     monkeypatch.setenv("LOCAL_WORLD_SIZE", "2")
     assert decoding_workers() == 3
     monkeypatch.setenv("LOCAL_WORLD_SIZE", "64")
     assert decoding_workers() == 1
-    monkeypatch.setattr(os, "sched_getaffinity", lambda _: set(range(500)))
+    monkeypatch.setattr("dpntk.common.runtime.ranks.usable_cores", lambda: 500)
     monkeypatch.setenv("LOCAL_WORLD_SIZE", "1")
     assert decoding_workers() == 8
