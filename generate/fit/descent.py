@@ -99,7 +99,7 @@ def descend(
     noise_floor: Callable[[], float],
     settings: TrainingSettings,
     *,
-    as_near_as_noise: bool = False,
+    stop_at_noise: bool = False,
 ) -> Training[G]:
     """Train by Adam, with the learning rate of the settings.
 
@@ -111,7 +111,7 @@ def descend(
         noise_floor: gives the expected contribution of the release's noise to the reported loss. It
             may change after multiples of `AT_ONCE` steps.
         settings: number of steps and learning rate.
-        as_near_as_noise: whether to stop once noise alone explains the loss, by the discrepancy
+        stop_at_noise: whether to stop once noise alone explains the loss, by the discrepancy
             principle (Morozov 1966, "On the Solution of Functional Equations by the Method of
             Regularization").
 
@@ -123,7 +123,7 @@ def descend(
     schedule = torch.optim.lr_scheduler.LambdaLR(optimiser, settings.rate)
     parameters = list(generator.parameters())
     device = parameters[0].device
-    every = _unread(device) if as_near_as_noise else max(1, min(AT_ONCE, steps // 10))
+    every = _unread(device) if stop_at_noise else max(1, min(AT_ONCE, steps // 10))
     course = _Course(device)
     earlier: list[dict[str, Tensor]] = []
     losses: list[LossPoint] = []
@@ -139,7 +139,7 @@ def descend(
             if step % every == 0 or step == steps:
                 diverged, recent = course.read()
                 before = step - len(recent)
-                if as_near_as_noise:
+                if stop_at_noise:
                     near = _first_at_most(noise_floor(), recent)
                     recent = recent[:near]
                     noted = [LossPoint(*it) for it in enumerate(recent.tolist(), before + 1)]
@@ -153,7 +153,7 @@ def descend(
                 if near is not None and near <= len(earlier):
                     generator.load_state_dict(earlier[near - 1])
                 earlier.clear()
-            elif as_near_as_noise:
+            elif stop_at_noise:
                 earlier.append({n: each.clone() for n, each in generator.state_dict().items()})
             advance(1, remark)
             if near is not None:

@@ -21,7 +21,7 @@ from .distance import ImageDistance
 from .generators import ImageGenerator, new_generator
 from .running import RunningDistance
 from .shares import shrunk_shares
-from .training import approach, train
+from .training import minimise_distance, train
 from .whitening import WhitenedDistance
 
 _DISTANCES: Final[dict[str, Callable[..., ImageDistance]]] = {
@@ -75,10 +75,10 @@ def train_composed(
     generator = untrained(
         lambda: new_generator(settings.generator, schema, settings.code), settings.seed
     )
-    return approach(
+    return minimise_distance(
         generator.to(place),
         objective,
         settings,
         place,
-        as_near_as_noise=settings.objective == RUNNING,
+        stop_at_noise=settings.objective == RUNNING,
     )

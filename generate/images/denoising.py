@@ -10,11 +10,13 @@ from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
 _STEPS: Final = 100
-_CLOSE: Final = 1e-5
+_TOLERANCE: Final = 1e-5
 """Relative residual at which the iteration stops."""
 
 
-def noise_in(images: Floats, variance: float, covary: Callable[[Floats], Floats]) -> Floats:
+def noise_in(
+    images: Floats, variance: float, covariance_times: Callable[[Floats], Floats]
+) -> Floats:
     """The posterior mean of the noise in images y = x + n: v (K + v)^-1 y.
 
     Solves (1 + K / v) r = y by conjugate gradients from r = 0 (Hestenes and Stiefel 1952, "Methods
@@ -24,16 +26,16 @@ def noise_in(images: Floats, variance: float, covary: Callable[[Floats], Floats]
     Args:
         images: y, float64 (k, p).
         variance: v, the variance of the noise on each value, above 0.
-        covary: multiplies images by K, the covariance of x.
+        covariance_times: multiplies images by K, the covariance of x.
     """
     noise, left = np.zeros_like(images), images.copy()
     towards = left.copy()
     length = _squares(left)
-    enough = _CLOSE**2 * length
+    enough = _TOLERANCE**2 * length
     for _ in range(_STEPS):
         if (length <= enough).all():
             break
-        seen = towards + covary(towards) / variance
+        seen = towards + covariance_times(towards) / variance
         step = _over(length, (towards * seen).sum(axis=1, keepdims=True))
         noise += step * towards
         left -= step * seen

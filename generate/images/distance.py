@@ -22,7 +22,7 @@ class ImageDistance(Protocol):
         """Expected contribution of the release's noise to the distance."""
         ...
 
-    def look_at(self, records: Tensor) -> None:
+    def update_weights(self, records: Tensor) -> None:
         """Choose directions and weights from generated records, if the distance has any."""
         ...
 

@@ -14,7 +14,7 @@ from ..output.provenance import origin_of
 from .composed import train_composed
 from .export import SavedImageGenerator
 from .generators import ImageGenerator
-from .shares import likely_shares
+from .shares import posterior_shares
 from .training import train
 
 
@@ -51,7 +51,7 @@ def fit_images(
     saved = SavedImageGenerator(
         generator=training.generator,
         classes=release.schema.classes,
-        class_weights=likely_shares(release),
+        class_weights=posterior_shares(release),
         origin=origin_of(opened, settings, training, training.generator.spec),
         preparation=release.schema.preparation,
     )

@@ -13,7 +13,7 @@ frequencies where the signal is visible. Detail that nobody knows stays as smoot
 amplitude and cutoff of the templates' deviations are estimated from the released class means by
 marginal likelihood over a grid (empirical Bayes). Noise may differ between classes, since some are
 rare: the shared part is their mean, weighted by the inverse of noise plus deviation variance
-(`_middle`), and a rare class is shrunk towards it.
+(`_shared_mean`), and a rare class is shrunk towards it.
 
 In colour, brightness and colour differences have amplitudes of their own, since one may tell
 classes apart better than the other.
@@ -79,7 +79,7 @@ class Spectrum:
         return np.concatenate([fallen, *[self.of_colours * fallen] * (channels - 1)])
 
 
-_OF_COLOURS: Final = tuple(float(each) for each in np.geomspace(0.001, 4.0, 25))
+_COLOUR_VARIANCES: Final = tuple(float(each) for each in np.geomspace(0.001, 4.0, 25))
 """Candidate variances of colour differences, relative to that of brightness."""
 _OPPONENTS: Final = np.array([[1, 1, 1], [1, 0, -1], [1, -2, 1]]) / np.sqrt([[3], [2], [6]])
 """Rotates three channels into brightness and two colour differences, which leaves the noise as it
@@ -88,12 +88,12 @@ is (Ohta, Kanade and Sakai 1980, "Color Information for Region Segmentation").""
 _SHARED_TEMPLATE: Final = Spectrum(3.0, 2.0)
 _OWN_TEMPLATE: Final = Spectrum(0.3, 6.0)
 """Spectra of templates, where a release has no class means to learn them from."""
-_LITTLE: Final = 0.02
+_LEAST_ENVELOPE: Final = 0.02
 """Part of the mean of m (1 - m) added to every pixel: where all classes are black, one may still be
 a little brighter."""
-_SHARPER: Final = 2.0
+_TEMPLATE_VARIANCE_RATIO: Final = 2.0
 """Low-frequency variance of templates relative to that of class means, which flows have blurred."""
-_CREDENCE: Final = 0.4
+_SPECTRUM_DEVIATION: Final = 0.4
 """Prior standard deviation of log amplitude and log cutoff around these defaults. Without it,
 strong noise would make the choice of spectrum arbitrary."""
 _SHARED_FACTORS: Final = Spectrum(0.05, 10.0)
@@ -102,10 +102,10 @@ _OWN_FLOWS: Final = 1e-3
 """Variance of a class's deviation from the shared flows, at each control point."""
 
 
-_OF_RECORDS: Final = Spectrum(1.0, 6.0, power=2.0)
+_RECORD_SPECTRUM: Final = Spectrum(1.0, 6.0, power=2.0)
 """Spectrum of records about their class mean; its size is learnt from the release
 (`variation.py`)."""
-_PLENTY: Final = 0.003
+_LITTLE_NOISE: Final = 0.003
 """With less noise than this on a class's mean feature, in any one direction, the prior is weakened:
 its spectra are guesses."""
 _LEAST: Final = 1e-12
@@ -124,7 +124,7 @@ class GeneratorPrior:
         side: of an image.
         channels: of an image.
         noise_variance: variance of the noise on each coordinate of a class's mean feature, (c,).
-        alike_together: whether a class deviates little where all classes together are black or
+        use_envelope: whether a class deviates little where all classes together are black or
             white.
 
     Attributes:
@@ -138,8 +138,8 @@ class GeneratorPrior:
             (channels * side^2,); 1 if there are no means.
         contrast: root mean square deviation of a pixel of `start` from the average of all classes,
             or, for a single class, from its average grey.
-        doubt: posterior standard deviation of a pixel of a template, given the means; 0 if there
-            are none.
+        posterior_std: posterior standard deviation of a pixel of a template, given the means; 0
+            if there are none.
     """
 
     def __init__(
@@ -149,7 +149,7 @@ class GeneratorPrior:
         noise_variance: Tensor,
         channels: int = 1,
         *,
-        alike_together: bool = True,
+        use_envelope: bool = True,
     ) -> None:
         self._side, self._channels = side, channels
         self._even = np.tile(np.arange(side**2) == 0, channels)
@@ -158,8 +158,8 @@ class GeneratorPrior:
         self.start = np.full((len(noise_variance), channels * side**2), 0.5, dtype=np.float32)
         self.common = np.full(channels * side**2, 0.5)
         self.envelope = np.ones(channels * side**2)
-        self._alike_together = alike_together
-        self.doubt = 0.0
+        self._use_envelope = use_envelope
+        self.posterior_std = 0.0
         self._noise = np.full(len(noise_variance), np.inf)
         if means is not None:
             known = np.isfinite(means.noise)
@@ -174,8 +174,11 @@ class GeneratorPrior:
         self._spectra = {
             name: torch.from_numpy(variances).float().to(noise_variance.device)
             for name, variances in (
-                ("shared template", self._sharper(self.shared, of_each / max(1, len(noisy)))),
-                ("own template", self._sharper(self.own, of_each)),
+                (
+                    "shared template",
+                    self._template_variances(self.shared, of_each / max(1, len(noisy))),
+                ),
+                ("own template", self._template_variances(self.own, of_each)),
                 ("shared factors", _SHARED_FACTORS.variances(side, channels)),
                 ("own factors", _OWN_FACTORS.variances(side, channels)),
             )
@@ -188,42 +191,42 @@ class GeneratorPrior:
         self, values: NDArray[np.float64], noise: NDArray[np.float64], known: NDArray[np.bool_]
     ) -> None:
         """Learn the spectra of templates, and the initial templates."""
-        seen = self._to_waves(values)
+        seen = self._to_coefficients(values)
         noisy = np.maximum(noise**2, _LEAST)[:, None]
         uneven = ~self._even
         varying = np.broadcast_to(noisy, seen.shape)
         if len(seen) > 1:
 
-            def unlike(own: Floats) -> float:
-                return _unlikely_apart(seen, own + noisy)
+            def cost_of_deviations(own: Floats) -> float:
+                return _negative_log_restricted_likelihood(seen, own + noisy)
 
-            self.own = self._likeliest(unlike, _OWN_TEMPLATE)
+            self.own = self._posterior_mode(cost_of_deviations, _OWN_TEMPLATE)
             varying = self.own.variances(self._side, self._channels) + noisy
-        middle, of_middle = _middle(seen, varying)
+        middle, of_shared = _shared_mean(seen, varying)
 
-        def unlikely(shared: Floats) -> float:
-            return _unlikely(middle[uneven], (shared + of_middle)[uneven])
+        def cost_of_shared(shared: Floats) -> float:
+            return _negative_log_density(middle[uneven], (shared + of_shared)[uneven])
 
-        self.shared = self._likeliest(unlikely, _SHARED_TEMPLATE)
+        self.shared = self._posterior_mode(cost_of_shared, _SHARED_TEMPLATE)
         if len(seen) == 1:
             self.own = self.shared  # a single class has nothing to deviate from
         shared = self.shared.variances(self._side, self._channels)
-        expected = np.where(uneven, middle * shared / (shared + of_middle), middle)
-        self.common = self._in_space(expected[None])[0].clip(0.0, 1.0)
-        if self._alike_together:
+        expected = np.where(uneven, middle * shared / (shared + of_shared), middle)
+        self.common = self._to_pixels(expected[None])[0].clip(0.0, 1.0)
+        if self._use_envelope:
             widest = self.common * (1 - self.common) + _LEAST
-            widest += _LITTLE * widest.mean()
+            widest += _LEAST_ENVELOPE * widest.mean()
             self.envelope = np.sqrt(widest / widest.mean())
         start = np.tile(self.common, (len(known), 1))
         if len(seen) > 1:
             numbers, apart = np.flatnonzero(known), values - self.common
             for number, of_class, own in zip(numbers, noisy[:, 0], apart, strict=True):
-                start[number] += own - noise_in(own[None], of_class, self._covary)[0]
+                start[number] += own - noise_in(own[None], of_class, self._times_covariance)[0]
         self.start = start.clip(0.0, 1.0).astype(np.float32)
         by_frequency = self.own.variances(self._side, self._channels)
-        self.doubt = math.sqrt(np.mean(by_frequency * noisy / (by_frequency + noisy)))
+        self.posterior_std = math.sqrt(np.mean(by_frequency * noisy / (by_frequency + noisy)))
 
-    def _to_waves(self, images: Floats) -> Floats:
+    def _to_coefficients(self, images: Floats) -> Floats:
         """Transform pixels (k, channels * side^2) to cosine coefficients of the channels."""
         along = cosines(self._side)
         shaped = images.reshape(len(images), self._channels, self._side, self._side)
@@ -231,21 +234,21 @@ class GeneratorPrior:
         mixed: Floats = np.einsum("dc,kchw->kdhw", _colours(self._channels), waves)
         return mixed.reshape(images.shape)
 
-    def _in_space(self, waves: Floats) -> Floats:
-        """The inverse of `_to_waves`."""
+    def _to_pixels(self, waves: Floats) -> Floats:
+        """The inverse of `_to_coefficients`."""
         along = cosines(self._side)
         shaped = waves.reshape(len(waves), self._channels, self._side, self._side)
         mixed = along.T @ shaped @ along
         images: Floats = np.einsum("dc,kdhw->kchw", _colours(self._channels), mixed)
         return images.reshape(waves.shape)
 
-    def _covary(self, images: Floats) -> Floats:
+    def _times_covariance(self, images: Floats) -> Floats:
         """Multiply images by a class deviation's prior covariance, (k, channels * side^2)."""
-        waves = self._to_waves(images * self.envelope)
+        waves = self._to_coefficients(images * self.envelope)
         waves *= self.own.variances(self._side, self._channels)
-        return self._in_space(waves) * self.envelope
+        return self._to_pixels(waves) * self.envelope
 
-    def doubts(self, count: int, seed: int) -> Tensor:
+    def posterior_deviations(self, count: int, seed: int) -> Tensor:
         """Draw posterior deviations of the templates, float32 (c, count, pixels).
 
         For a draw x from the prior and a draw n of the noise, x minus its posterior mean given
@@ -264,11 +267,11 @@ class GeneratorPrior:
             if np.isfinite(noise):
                 waves = random.standard_normal((count, pixels)) * spread
                 added = noise * random.standard_normal((count, pixels))
-                both = self._in_space(waves) * self.envelope + added
-                drawn[number] = noise_in(both, noise**2, self._covary) - added
+                both = self._to_pixels(waves) * self.envelope + added
+                drawn[number] = noise_in(both, noise**2, self._times_covariance) - added
         return torch.from_numpy(drawn)
 
-    def variation(self, count: int, seed: int) -> Tensor:
+    def record_deviations(self, count: int, seed: int) -> Tensor:
         """Draw deviations of records from their class mean, float32 (c, count, pixels).
 
         Deviations have the spectrum of natural images, 1 / f^2 (Ruderman and Bialek 1994,
@@ -280,51 +283,56 @@ class GeneratorPrior:
             seed: of the draws.
         """
         random = np.random.default_rng(seed)
-        spectrum = replace(_OF_RECORDS, of_colours=self.own.of_colours)
+        spectrum = replace(_RECORD_SPECTRUM, of_colours=self.own.of_colours)
         variances = spectrum.variances(self._side, self._channels)
         spread = np.sqrt(variances / variances.mean())
         shape = len(self.start), count, len(spread)
         drawn = np.empty(shape, dtype=np.float32)
         for of_class in drawn:
-            of_class[:] = self._in_space(random.standard_normal(shape[1:]) * spread)
+            of_class[:] = self._to_pixels(random.standard_normal(shape[1:]) * spread)
         return torch.from_numpy(drawn)
 
-    def _likeliest(self, unlikely: Callable[[Floats], float], usual: Spectrum) -> Spectrum:
+    def _posterior_mode(
+        self, negative_log_likelihood: Callable[[Floats], float], usual: Spectrum
+    ) -> Spectrum:
         """Find the most probable spectrum on the grid.
 
         Args:
-            unlikely: maps variances of coefficients, float64 (channels * side^2,), to the negative
-                log likelihood.
+            negative_log_likelihood: of variances of coefficients, float64 (channels * side^2,).
             usual: centre of the prior over spectra.
         """
 
-        def in_all(spectrum: Spectrum) -> float:
+        def negative_log_posterior(spectrum: Spectrum) -> float:
             far = np.log([spectrum.amplitude / usual.amplitude, spectrum.cutoff / usual.cutoff])
             variances = spectrum.variances(self._side, self._channels)
-            return unlikely(variances) + float(np.square(far / _CREDENCE).sum() / 2)
+            return negative_log_likelihood(variances) + float(
+                np.square(far / _SPECTRUM_DEVIATION).sum() / 2
+            )
 
         found = usual
         for _ in range(1 if self._channels == GREY else _ROUNDS):
-            tried = [
+            candidates = [
                 replace(found, amplitude=amplitude, cutoff=cutoff)
                 for cutoff in _CUTOFFS
                 for amplitude in _AMPLITUDES
             ]
-            found = min(tried, key=in_all)
+            found = min(candidates, key=negative_log_posterior)
             if self._channels != GREY:
-                colours = [replace(found, of_colours=each) for each in _OF_COLOURS]
-                found = min(colours, key=in_all)
+                colours = [replace(found, of_colours=each) for each in _COLOUR_VARIANCES]
+                found = min(colours, key=negative_log_posterior)
         return found
 
-    def _sharper(self, spectrum: Spectrum, noise: float) -> NDArray[np.float64]:
+    def _template_variances(self, spectrum: Spectrum, noise: float) -> NDArray[np.float64]:
         """Variances of templates, from the spectrum of means and the noise variance on them."""
         of_means = spectrum.variances(self._side, self._channels)
-        sharp = replace(spectrum, amplitude=_SHARPER * spectrum.amplitude, power=2.0)
+        sharp = replace(
+            spectrum, amplitude=_TEMPLATE_VARIANCE_RATIO * spectrum.amplitude, power=2.0
+        )
         seen = of_means / (of_means + noise)
         wider: NDArray[np.float64] = sharp.variances(self._side, self._channels) - of_means
         return of_means + seen * wider
 
-    def _waves(self, images: Tensor) -> Tensor:
+    def _coefficients_of(self, images: Tensor) -> Tensor:
         """Transform pixels (c, k, channels * side^2) to cosine coefficients of the channels."""
         shaped = images.unflatten(-1, (self._channels, self._side, self._side))
         waves = self._cosines @ shaped @ self._cosines.T
@@ -335,12 +343,12 @@ class GeneratorPrior:
 
         The distance D is a mean over c classes of squares whose noise has variance s^2, so the log
         likelihood is -c D / (2 s^2). The energy E returned is scaled likewise: the log prior is
-        -c E / (2 s^2), but weaker where there is little noise (`_PLENTY`).
+        -c E / (2 s^2), but weaker where there is little noise (`_LITTLE_NOISE`).
         """
         mean, each = self._variance.mean(), self._variance[:, None, None]
         total = torch.zeros((), device=self._variance.device)
         for name, images in (("template", generator.template), ("factors", generator.factors)):
-            values = self._waves(images)
+            values = self._coefficients_of(images)
             shared = values.mean(dim=0, keepdim=True)
             total = total + mean * (shared.square() / self._spectra[f"shared {name}"]).sum()
             own = (values - shared).square() / self._spectra[f"own {name}"]
@@ -348,7 +356,7 @@ class GeneratorPrior:
         flows = generator.flows.flatten(1)
         deviations = flows - flows.mean(dim=0, keepdim=True)
         total = total + (self._variance[:, None] * deviations.square()).sum() / _OWN_FLOWS
-        energy: Tensor = total / len(self._variance) * mean / (mean + _PLENTY**2)
+        energy: Tensor = total / len(self._variance) * mean / (mean + _LITTLE_NOISE**2)
         return energy
 
 
@@ -357,7 +365,7 @@ def _colours(channels: int) -> Floats:
     return np.eye(1) if channels == GREY else _OPPONENTS
 
 
-def _middle(seen: Floats, variances: Floats) -> tuple[Floats, Floats]:
+def _shared_mean(seen: Floats, variances: Floats) -> tuple[Floats, Floats]:
     """Estimate the part shared by all classes by generalised least squares, with its variance.
 
     A class is weighted by the inverse of its noise *and* deviation variance: a frequent class, with
@@ -367,20 +375,20 @@ def _middle(seen: Floats, variances: Floats) -> tuple[Floats, Floats]:
         seen: coefficients of class means (k, p).
         variances: of each about the shared part (k, p).
     """
-    of_middle = 1 / (1 / variances).sum(axis=0)
-    return of_middle * (seen / variances).sum(axis=0), of_middle
+    of_shared = 1 / (1 / variances).sum(axis=0)
+    return of_shared * (seen / variances).sum(axis=0), of_shared
 
 
-def _unlikely(seen: Floats, variances: Floats) -> float:
+def _negative_log_density(seen: Floats, variances: Floats) -> float:
     """Negative log density of centred normal variables, up to a constant."""
     return float((seen**2 / variances + np.log(variances)).sum() / 2)
 
 
-def _unlikely_apart(seen: Floats, variances: Floats) -> float:
+def _negative_log_restricted_likelihood(seen: Floats, variances: Floats) -> float:
     """The same for class means about a shared mean that has a flat prior.
 
     This is the density of their deviations from each other (restricted likelihood; Patterson and
     Thompson 1971, "Recovery of Inter-Block Information when Block Sizes are Unequal").
     """
-    middle, of_middle = _middle(seen, variances)
-    return _unlikely(seen - middle, variances) - float(np.log(of_middle).sum() / 2)
+    middle, of_shared = _shared_mean(seen, variances)
+    return _negative_log_density(seen - middle, variances) - float(np.log(of_shared).sum() / 2)

@@ -63,7 +63,7 @@ class RunningDistance:
         weight = 1 / classes + _OWN * (1 - 1 / classes)
         self.noise_floor = float(self.noise_variance.mean()) * self._target.shape[1] * weight
 
-    def look_at(self, records: Tensor) -> None:
+    def update_weights(self, records: Tensor) -> None:
         """Do nothing: no directions or weights are chosen."""
 
     def __call__(self, records: Tensor) -> Tensor:

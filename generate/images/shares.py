@@ -15,18 +15,18 @@ from .denoising import Floats
 from .initialisation import noisy_means
 from .prior import GeneratorPrior
 
-_APART: Final = 0.3
+_USUAL_SPREAD: Final = 0.3
 """Typical spread of the classes' brightness, relative to how much records differ from the common
 image: .1 to .5 in sets of digits and clothes, dark and bright."""
-_CREDENCE: Final = 1.0
-"""Prior standard deviation of the logarithm of that spread around `_APART`."""
-_DIFFERENCES: Final = tuple(float(each) for each in np.geomspace(0.002, 0.5, 24))
+_SPREAD_DEVIATION: Final = 1.0
+"""Prior standard deviation of the logarithm of that spread around `_USUAL_SPREAD`."""
+_SPREADS: Final = tuple(float(each) for each in np.geomspace(0.002, 0.5, 24))
 """Candidate spreads of the classes' brightness, relative to its mean."""
 _LEAST: Final = 0.01
 """Records are taken to differ at least this much from the common image."""
 
 
-def likely_shares(release: Release) -> Floats:
+def posterior_shares(release: Release) -> Floats:
     """Estimate class shares from counts and, where pixels are released, from pixel sums.
 
     Projected on the image that classes have in common, the sum of a class's features is its number
@@ -58,14 +58,14 @@ def likely_shares(release: Release) -> Floats:
         return by_counts
     of_seen, of_counts = (noise / cosine) ** 2, (noise / weight) ** 2
     seen /= cosine
-    usual = _APART * max(1 - cosine, _LEAST)
+    usual = _USUAL_SPREAD * max(1 - cosine, _LEAST)
 
-    def unlikely(apart: float) -> float:
-        variances = of_seen + (apart * by_counts) ** 2 + of_counts
+    def negative_log_posterior(spread: float) -> float:
+        variances = of_seen + (spread * by_counts) ** 2 + of_counts
         differences = (seen - release.class_weights) ** 2 / variances + np.log(variances)
-        return float(differences.sum() + (np.log(apart / usual) / _CREDENCE) ** 2) / 2
+        return float(differences.sum() + (np.log(spread / usual) / _SPREAD_DEVIATION) ** 2) / 2
 
-    of_pixels = of_seen + (min(_DIFFERENCES, key=unlikely) * by_counts) ** 2
+    of_pixels = of_seen + (min(_SPREADS, key=negative_log_posterior) * by_counts) ** 2
     both = (of_counts * seen + of_pixels * release.class_weights) / (of_counts + of_pixels)
     likely = _shrunk(both, of_counts * of_pixels / (of_counts + of_pixels))
     likely = likely.clip(release.class_weights.min() / 2)

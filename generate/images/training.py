@@ -32,42 +32,42 @@ from .generator import ConditionalGenerator, GeneratorSpec
 from .generators import ImageGenerator
 from .initialisation import NoisyMeans, noisy_means
 from .prior import GeneratorPrior
-from .shares import likely_shares
-from .variation import varied
+from .shares import posterior_shares
+from .variation import with_variation
 from .whitening import WhitenedDistance
 
 G = TypeVar("G", bound=ImageGenerator | DeformedGenerator)
-_LOOK_EVERY: Final = 200
-_LOOKED_AT: Final = 100
-"""Every `_LOOK_EVERY` steps the objective weighs directions anew, by `_LOOKED_AT` generated records
-of each class. The interval is a multiple of `AT_ONCE`, because the noise floor may change only
-then."""
-_CLEAR: Final = 0.006
+_UPDATE_EVERY: Final = 200
+_UPDATE_RECORDS: Final = 100
+"""Every `_UPDATE_EVERY` steps the objective weighs directions anew, by `_UPDATE_RECORDS` generated
+records of each class. The interval is a multiple of `AT_ONCE`, because the noise floor may change
+only then."""
+_LITTLE_NOISE: Final = 0.006
 """With at most this much noise on a class's mean feature, in any one direction, no steps are left
 out."""
 _LEAST_STEPS: Final = 30
-_OF_PIXELS: Final = 60
+_STEPS_OF_PIXELS: Final = 60
 """Most steps where only mean images are released. Templates start at the means and are sharpened to
 undo the blur of the deformations. Training stops at a distance that noise explains: templates have
 as many values as the means, so they could fit all of it.
 """
-_AS_ALL: Final = 0.8
+_FIXED_DEFORMATIONS: Final = 0.8
 """Size of the deformations where only mean images are released."""
-_FACTORS: Final = 2.5
+_LARGEST_FACTORS: Final = 2.5
 """Largest size of factors, relative to how much classes differ, where only mean images are
 released. There the factors keep their random start, and larger ones hid what tells pale images
 apart."""
-_DOUBTS: Final = 200
+_POSTERIOR_DIRECTIONS: Final = 200
 """Number of directions in which a template of 28x28 pixels is uncertain. Each record is drawn with
 its own deviation along them: noise shared by all records of a class is what classifiers would
 learn. Larger images get fewer directions, which keeps a generator's file small."""
-_VARIED: Final = 400
+_RECORD_DIRECTIONS: Final = 400
 """The same where only mean images are released: there, records also vary along these directions."""
-_DOUBTED: Final = 1.75
+_POSTERIOR_VARIANCE_FACTOR: Final = 1.75
 """Multiple of the templates' posterior variance that is subtracted from the variance between
 classes. It exceeds 1 because the posterior variance is itself an estimate."""
-_OF_SIZE: Final = 28 * 28
-_CERTAIN: Final = 0.01
+_USUAL_PIXELS: Final = 28 * 28
+_NEGLIGIBLE_STD: Final = 0.01
 """Below this posterior standard deviation per pixel, a template counts as known exactly."""
 
 
@@ -82,14 +82,14 @@ def usual_settings(release: Release) -> TrainingSettings:
     """
     usual = TrainingSettings()
     if isinstance(release.feature_map, PixelFeatures):
-        return replace(usual, steps=_OF_PIXELS)
+        return replace(usual, steps=_STEPS_OF_PIXELS)
     most = usual.steps if _schema(release).channels == GREY else STEPS_IN_COLOUR
-    return replace(usual, steps=max(_LEAST_STEPS, round(most * _clear(release) ** 1.5)))
+    return replace(usual, steps=max(_LEAST_STEPS, round(most * _noise_factor(release) ** 1.5)))
 
 
-def _clear(release: Release) -> float:
-    """1 for noise up to `_CLEAR`, and less beyond it."""
-    return _CLEAR / release.blur if release.blur > _CLEAR else 1.0
+def _noise_factor(release: Release) -> float:
+    """1 for noise up to `_LITTLE_NOISE`, and less beyond it."""
+    return _LITTLE_NOISE / release.blur if release.blur > _LITTLE_NOISE else 1.0
 
 
 def train(
@@ -120,7 +120,7 @@ def train(
     """
     settings = settings or usual_settings(release)
     place = choose_device(device)
-    release = replace(release, class_weights=likely_shares(release))
+    release = replace(release, class_weights=posterior_shares(release))
     objective = distance_to(release, place, module_for(release.feature_map, module))
     means = noisy_means(release)
     generator = first_generator(release, means, settings.seed)
@@ -131,35 +131,40 @@ def train(
         spec.side,
         objective.noise_variance,
         spec.channels,
-        alike_together=means_alone,  # gains nothing where a network's features are released
+        use_envelope=means_alone,  # gains nothing where a network's features are released
     )
     generator.start_from(torch.from_numpy(prior.start))
     if means_alone:
-        generator.limit_factors(_FACTORS * prior.contrast)
+        generator.limit_factors(_LARGEST_FACTORS * prior.contrast)
     deformed = _deformed(generator, release).to(place)
-    found = approach(
+    found = minimise_distance(
         deformed,
         objective,
         settings,
         place,
-        unlikely=lambda: prior.energy(generator),
-        as_near_as_noise=means_alone,
+        penalty=lambda: prior.energy(generator),
+        stop_at_noise=means_alone,
     )
     made = Training(found.generator.whole().eval(), found.losses, found.noise_floor)
-    if prior.doubt < _CERTAIN and not means_alone:
+    if prior.posterior_std < _NEGLIGIBLE_STD and not means_alone:
         return made
-    most, pixels = _VARIED if means_alone else _DOUBTS, generator.template.shape[-1]
-    count = min(most, max(spec.factors, most * _OF_SIZE // pixels))
-    doubts = prior.doubts(count, settings.seed) / math.sqrt(count)
+    most, pixels = (
+        _RECORD_DIRECTIONS if means_alone else _POSTERIOR_DIRECTIONS,
+        generator.template.shape[-1],
+    )
+    count = min(most, max(spec.factors, most * _USUAL_PIXELS // pixels))
+    posterior_deviations = prior.posterior_deviations(count, settings.seed) / math.sqrt(count)
     if not means_alone:
-        return replace(made, generator=made.generator.with_factors(doubts))
-    variation = prior.variation(count, settings.seed) / math.sqrt(count)
-    whole = varied(
+        return replace(made, generator=made.generator.with_factors(posterior_deviations))
+    record_deviations = prior.record_deviations(count, settings.seed) / math.sqrt(count)
+    whole = with_variation(
         made.generator.cpu(),
         release,
-        doubts,
-        variation,
-        known=math.sqrt(max(prior.contrast**2 - _DOUBTED * prior.doubt**2, 0.0)),
+        posterior_deviations,
+        record_deviations,
+        known=math.sqrt(
+            max(prior.contrast**2 - _POSTERIOR_VARIANCE_FACTOR * prior.posterior_std**2, 0.0)
+        ),
         seed=settings.seed,
     )
     return replace(made, generator=whole.eval())
@@ -169,20 +174,20 @@ def _deformed(generator: ConditionalGenerator, release: Release) -> DeformedGene
     """Add deformations, with learnt sizes or, if the release says too little, fixed ones."""
     match release.feature_map:
         case PixelFeatures():
-            return DeformedGenerator(generator, _AS_ALL, learnt=False)
+            return DeformedGenerator(generator, _FIXED_DEFORMATIONS, learnt=False)
         case JointImageFeatures():  # noise hides how images of a class vary
-            return DeformedGenerator(generator, _clear(release))
+            return DeformedGenerator(generator, _noise_factor(release))
     return DeformedGenerator(generator)
 
 
-def approach(
+def minimise_distance(
     generator: G,
     objective: ImageDistance,
     settings: TrainingSettings,
     device: torch.device,
     *,
-    unlikely: Callable[[], Tensor] | None = None,
-    as_near_as_noise: bool = False,
+    penalty: Callable[[], Tensor] | None = None,
+    stop_at_noise: bool = False,
 ) -> Training[G]:
     """Minimise a generator's distance to a release, with balanced classes in each batch.
 
@@ -191,8 +196,8 @@ def approach(
         objective: the distance.
         settings: how to train.
         device: where.
-        unlikely: a penalty that is added to the distance, a scalar.
-        as_near_as_noise: whether to stop at a distance that noise alone explains.
+        penalty: is added to the distance, a scalar.
+        stop_at_noise: whether to stop at a distance that noise alone explains.
 
     Raises:
         GeneratorError: the training diverged.
@@ -207,29 +212,29 @@ def approach(
     def codes(count: int) -> Tensor:
         return torch.randn((spec.classes, count, spec.code), generator=random, device=device)
 
-    with _shared_out(objective, generator, every_class) as distance_of:
+    with _in_threads(objective, generator, every_class) as distance_of:
 
         def loss_at(step: int) -> Loss:
-            if step % _LOOK_EVERY == 1:
-                objective.look_at(generator(codes(_LOOKED_AT), every_class).detach())
+            if step % _UPDATE_EVERY == 1:
+                objective.update_weights(generator(codes(_UPDATE_RECORDS), every_class).detach())
             if objective.in_pairs:
                 half = codes(size // 2)
                 distance = distance_of(torch.cat([half, -half], dim=1))
             else:
                 distance = distance_of(codes(size))
-            return Loss(distance if unlikely is None else distance + unlikely(), distance)
+            return Loss(distance if penalty is None else distance + penalty(), distance)
 
         return descend(
             generator,
             loss_at,
             lambda: objective.noise_floor,
             settings,
-            as_near_as_noise=as_near_as_noise,
+            stop_at_noise=stop_at_noise,
         )
 
 
 @contextmanager
-def _shared_out(
+def _in_threads(
     objective: ImageDistance, generator: nn.Module, every_class: Tensor
 ) -> Iterator[Callable[[Tensor], Tensor]]:
     """The distance as a function of codes, with a thread for each core where that is faster.
@@ -264,7 +269,7 @@ def first_generator(release: Release, means: NoisyMeans | None, seed: int) -> Co
     spec = GeneratorSpec(schema.side, len(schema.classes), channels=schema.channels)
     generator = untrained(lambda: ConditionalGenerator(spec), seed)
     known = means is not None and bool(np.isfinite(means.noise).any())
-    generator.share(_clear(release) if known else 1.0)
+    generator.share(_noise_factor(release) if known else 1.0)
     return generator
 
 

@@ -25,13 +25,13 @@ from ..kernels.base import FeatureMatrix
 from ..kernels.registry import kernel_of
 from .generator import ConditionalGenerator
 
-_LOOKED_AT: Final = 100
+_MEASURED_RECORDS: Final = 100
 """Generated records of each class whose cosines are measured."""
 _LARGEST: Final = 8.0
 """Largest standard deviation of a pixel before clipping, relative to how much classes are known to
 differ: more would hide what tells them apart. 3,000 MNIST records at epsilon 1 nearly reach it;
 with 1,000, whose means are too uncertain, nothing is added."""
-_SPREAD: Final = 1.2
+_COSINE_DEVIATION: Final = 1.2
 """Prior standard deviation of the records' cosine, relative to the distance of the images' cosine
 from 1. For MNIST, records are farther from 1 by 1.2 times that distance."""
 _HALVINGS: Final = 10
@@ -58,25 +58,25 @@ def released_cosine(release: Release) -> tuple[float, float]:
     return squares / pairs, math.sqrt(variance) / pairs
 
 
-def likely_cosine(seen: float, deviation: float, without: float) -> float:
+def posterior_cosine(seen: float, deviation: float, without: float) -> float:
     """The posterior mean of the mean cosine.
 
     Args:
         seen: the cosine by the release, with its noise.
         deviation: standard deviation of that noise.
         without: the cosine of images without further factors, which is the prior mean: to add
-            variation that noise hides would drown what little is known of classes.
+            record_deviations that noise hides would drown what little is known of classes.
     """
-    spread = _SPREAD * (1 - without)
+    spread = _COSINE_DEVIATION * (1 - without)
     kept = spread**2 / (spread**2 + deviation**2) if deviation else 1.0
     return without + kept * (seen - without)
 
 
-def varied(
+def with_variation(
     generator: ConditionalGenerator,
     release: Release,
-    doubts: Tensor,
-    variation: Tensor,
+    posterior_deviations: Tensor,
+    record_deviations: Tensor,
     *,
     known: float,
     seed: int,
@@ -86,41 +86,44 @@ def varied(
     Args:
         generator: as it was trained, on the CPU.
         release: of features of length 1, given as a matrix for each batch.
-        doubts: further factors for the uncertainty of templates, (classes, k, pixels).
-        variation: factors that are scaled to match the released cosine and added to `doubts`, of
-            the same shape. They leave mean images as they are.
+        posterior_deviations: further factors for the uncertainty of templates, (classes, k,
+            pixels).
+        record_deviations: factors that are scaled to match the released cosine and added to the
+            others, of the same shape. They leave mean images as they are.
         known: standard deviation of a pixel between classes, beyond the uncertainty.
         seed: of the images that the scale is found with.
     """
-    doubtful = generator.with_factors(doubts)
+    with_posterior = generator.with_factors(posterior_deviations)
     if not known:
-        return doubtful
+        return with_posterior
     kernel = kernel_of(release.feature_map, torch.device("cpu"))
     shares = torch.as_tensor(release.class_weights).square()
     every_class = torch.arange(generator.spec.classes)
 
-    def of_size(size: float) -> ConditionalGenerator:
-        return with_mean_of(doubtful, generator.with_factors(doubts + size * variation))
+    def with_size(size: float) -> ConditionalGenerator:
+        return with_mean_of(
+            with_posterior, generator.with_factors(posterior_deviations + size * record_deviations)
+        )
 
     @torch.inference_mode()
     def cosine(made: ConditionalGenerator) -> float:
         random = torch.Generator().manual_seed(seed)  # the same codes for every size
-        code = torch.randn((len(every_class), _LOOKED_AT, made.spec.code), generator=random)
+        code = torch.randn((len(every_class), _MEASURED_RECORDS, made.spec.code), generator=random)
         features = kernel.features(made(code, every_class))
         assert isinstance(features, FeatureMatrix)
-        others = _LOOKED_AT * (_LOOKED_AT - 1)
-        of_class = (features.values.sum(dim=1).square().sum(dim=1) - _LOOKED_AT) / others
+        others = _MEASURED_RECORDS * (_MEASURED_RECORDS - 1)
+        of_class = (features.values.sum(dim=1).square().sum(dim=1) - _MEASURED_RECORDS) / others
         return float((shares * of_class).sum() / shares.sum())
 
     least, most = 0.0, _LARGEST * known
-    without = cosine(doubtful)
-    asked = likely_cosine(*released_cosine(release), without)
-    if without <= asked:
-        return doubtful
+    without = cosine(with_posterior)
+    wanted = posterior_cosine(*released_cosine(release), without)
+    if without <= wanted:
+        return with_posterior
     for _ in range(_HALVINGS):
         size = (least + most) / 2
-        least, most = (size, most) if cosine(of_size(size)) > asked else (least, size)
-    return of_size(least)
+        least, most = (size, most) if cosine(with_size(size)) > wanted else (least, size)
+    return with_size(least)
 
 
 @torch.no_grad()
@@ -136,16 +139,16 @@ def with_mean_of(
     before, after = (
         each.factors.square().sum(dim=1, keepdim=True).sqrt() for each in (narrower, wider)
     )
-    mean = _cut_mean(narrower.template, before).clamp(_DARKEST, 1 - _DARKEST)
+    mean = _clipped_mean(narrower.template, before).clamp(_DARKEST, 1 - _DARKEST)
     low, high = -_FARTHEST * after, 1 + _FARTHEST * after
     for _ in range(_TEMPLATE_HALVINGS):
         middle = (low + high) / 2
-        darker = _cut_mean(middle, after) < mean
+        darker = _clipped_mean(middle, after) < mean
         low, high = torch.where(darker, middle, low), torch.where(darker, high, middle)
     return wider.with_template((low + high) / 2)
 
 
-def _cut_mean(middle: Tensor, deviation: Tensor) -> Tensor:
+def _clipped_mean(middle: Tensor, deviation: Tensor) -> Tensor:
     """The mean of normal variables that are clipped to 0..1."""
     deviation = deviation.clamp(min=1e-6)
     below, above = -middle / deviation, (1 - middle) / deviation

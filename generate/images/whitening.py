@@ -96,7 +96,7 @@ class WhitenedDistance:
     Attributes:
         noise_variance: see `ImageDistance`.
         in_pairs: as above.
-        blocks: the blocks of coordinates; none before the first `look_at`.
+        blocks: the blocks of coordinates; none before the first `update_weights`.
         threads_may_share: whether several threads may compute distances at once; not with a module,
             whose code is foreign.
 
@@ -122,7 +122,7 @@ class WhitenedDistance:
         self.blocks: tuple[WhitenedBlock, ...] = ()
 
     @torch.no_grad()
-    def look_at(self, records: Tensor) -> None:
+    def update_weights(self, records: Tensor) -> None:
         """Choose directions and weights from generated records.
 
         Args:

@@ -57,7 +57,7 @@ class PlainMMD:
         in_all = float((self.noise_variance * self._share**2).sum()) * self._target.shape[1]
         self.noise_floor = scale * in_all
 
-    def look_at(self, records: Tensor) -> None:
+    def update_weights(self, records: Tensor) -> None:
         """Do nothing: all directions have equal weight."""
 
     def __call__(self, records: Tensor) -> Tensor:

@@ -22,7 +22,7 @@ from .generator import TableGenerator, TableGeneratorSpec
 from .generators import RowGenerator
 from .objective import TableDistance
 from .perceptron import PerceptronGenerator, PerceptronSpec
-from .training import approach
+from .training import minimise_distance
 
 
 def train_composed(
@@ -53,7 +53,7 @@ def train_composed(
     place = choose_device(device)
     distance, noise_floor = _distance(release, schema, settings, place)
     generator = untrained(lambda: _chosen(schema, settings), settings.seed).to(place)
-    return approach(generator, distance, lambda: noise_floor, settings, place)
+    return minimise_distance(generator, distance, lambda: noise_floor, settings, place)
 
 
 def _chosen(schema: TableSchema, settings: ComposedSettings) -> RowGenerator:

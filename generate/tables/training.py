@@ -49,7 +49,7 @@ def train_table(
         pooled_mean(release), release.feature_map, schema, place, settings.marginals_loss
     )
     generator = untrained(lambda: TableGenerator(TableGeneratorSpec(), schema), settings.seed)
-    return approach(
+    return minimise_distance(
         generator.to(place),
         lambda records: Loss(*objective(records)),
         lambda: objective.noise_floor,
@@ -58,7 +58,7 @@ def train_table(
     )
 
 
-def approach(
+def minimise_distance(
     generator: G,
     distance: Callable[[Tensor], Loss],
     noise_floor: Callable[[], float],

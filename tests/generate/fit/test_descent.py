@@ -30,7 +30,7 @@ def down_a_square(
     floor: float,
     settings: TrainingSettings,
     *,
-    as_near_as_noise: bool = True,
+    stop_at_noise: bool = True,
     bad: int = 0,
     device: torch.device = CPU,
 ) -> Training[Number]:
@@ -40,7 +40,7 @@ def down_a_square(
         square = number.value.square() * (torch.nan if step == bad else 1.0)
         return Loss(square, square)
 
-    return descend(number, loss_at, lambda: floor, settings, as_near_as_noise=as_near_as_noise)
+    return descend(number, loss_at, lambda: floor, settings, stop_at_noise=stop_at_noise)
 
 
 LONG = TrainingSettings(steps=100, learning_rate=0.1)
@@ -59,17 +59,17 @@ def test_it_stops_at_the_first_loss_that_noise_explains(floor: float, device: to
 
 @every_device
 def test_it_takes_all_steps_otherwise(device: torch.device) -> None:
-    assert down_a_square(0.2, LONG, as_near_as_noise=False, device=device).losses[-1].step == 100
+    assert down_a_square(0.2, LONG, stop_at_noise=False, device=device).losses[-1].step == 100
     below_any = down_a_square(-1.0, LONG, device=device).losses
     assert [point.step for point in below_any] == list(range(1, 101))
 
 
 @every_device
-@pytest.mark.parametrize("as_near_as_noise", [False, True])
-def test_it_says_at_which_step_it_diverged(as_near_as_noise: bool, device: torch.device) -> None:
+@pytest.mark.parametrize("stop_at_noise", [False, True])
+def test_it_says_at_which_step_it_diverged(stop_at_noise: bool, device: torch.device) -> None:
     said = r"^the training diverged at step 33: lower learning_rate$"
     with pytest.raises(GeneratorError, match=said):
-        down_a_square(-1.0, LONG, as_near_as_noise=as_near_as_noise, bad=33, device=device)
+        down_a_square(-1.0, LONG, stop_at_noise=stop_at_noise, bad=33, device=device)
 
 
 @pytest.mark.parametrize("floor", [0.95, 0.7, 0.2, 1e-9, -1.0])

@@ -15,7 +15,7 @@ from dpntk.generate.fit.descent import untrained
 from dpntk.generate.fit.settings import TrainingSettings
 from dpntk.generate.images.deformations import DeformedGenerator
 from dpntk.generate.images.generator import ConditionalGenerator, GeneratorSpec
-from dpntk.generate.images.training import approach, train
+from dpntk.generate.images.training import minimise_distance, train
 from dpntk.generate.images.whitening import WhitenedDistance
 from dpntk.release import PrivacyParameters, Release
 from dpntk.release.publishing.pipeline import unrecorded_release
@@ -96,7 +96,7 @@ def sizes() -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         found.generator.flows.requires_grad = False  # which could learn it as well
         distance = WhitenedDistance(release, torch.device("cpu"))
         settings = TrainingSettings(steps=200, batch=60, learning_rate=0.03)
-        approach(found, distance, settings, torch.device("cpu"))
+        minimise_distance(found, distance, settings, torch.device("cpu"))
         learnt.append(found.sizes.detach().exp().double().numpy())
     return learnt[0], learnt[1]
 
@@ -116,7 +116,7 @@ def test_it_goes_the_same_way_with_any_number_of_threads() -> None:
         with torch_threads(threads):
             distance = WhitenedDistance(release, torch.device("cpu"))
             settings = TrainingSettings(steps=10, batch=60)
-            found = approach(deformed(), distance, settings, torch.device("cpu"))
+            found = minimise_distance(deformed(), distance, settings, torch.device("cpu"))
         return [point.loss for point in found.losses]
 
     alone = losses(1)

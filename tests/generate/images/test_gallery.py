@@ -22,7 +22,7 @@ from dpntk.generate.fit.settings import TrainingSettings
 from dpntk.generate.images.gallery import Gallery, GallerySpec
 from dpntk.generate.images.generators import described, generator_from
 from dpntk.generate.images.running import RunningDistance
-from dpntk.generate.images.training import approach
+from dpntk.generate.images.training import minimise_distance
 from dpntk.generate.kernels.base import FeatureMatrix
 from dpntk.generate.kernels.registry import kernel_of
 from dpntk.release import PrivacyParameters, Release
@@ -183,7 +183,7 @@ def test_with_more_noise_there_are_fewer_steps(fourier: Release) -> None:
 def test_its_images_become_what_a_release_says(fourier: Release) -> None:
     spec = GallerySpec(SIDE, CLASSES, images=5)
     settings = TrainingSettings(steps=80, batch=12, learning_rate=0.3)
-    training = approach(
+    training = minimise_distance(
         untrained(lambda: Gallery(spec), 0), RunningDistance(fourier, CPU), settings, CPU
     )
     assert training.losses[-1].loss < 0.3 * training.losses[0].loss

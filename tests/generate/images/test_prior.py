@@ -27,7 +27,11 @@ from dpntk.generate import TrainingSettings
 from dpntk.generate.images.cosine_transform import cosines
 from dpntk.generate.images.generator import ConditionalGenerator, GeneratorSpec
 from dpntk.generate.images.initialisation import NoisyMeans, noisy_means
-from dpntk.generate.images.prior import GeneratorPrior, Spectrum, _unlikely_apart
+from dpntk.generate.images.prior import (
+    GeneratorPrior,
+    Spectrum,
+    _negative_log_restricted_likelihood,
+)
 from dpntk.generate.images.shares import shrunk_shares
 from dpntk.generate.images.training import first_generator, train, usual_settings
 from dpntk.release import PrivacyParameters, Release
@@ -62,10 +66,10 @@ def digits(epsilon: float, feature_map: FeatureMap = JOINT, seed: int = 0) -> Re
     )
 
 
-def prior_of(release: Release, *, alike_together: bool = True) -> GeneratorPrior:
+def prior_of(release: Release, *, use_envelope: bool = True) -> GeneratorPrior:
     noise = torch.as_tensor((release.noise_per_coordinate / release.class_weights) ** 2)
     means = noisy_means(release)
-    return GeneratorPrior(means, 8, noise.float(), alike_together=alike_together)
+    return GeneratorPrior(means, 8, noise.float(), use_envelope=use_envelope)
 
 
 def error(means: NDArray[np.float32]) -> float:
@@ -132,9 +136,9 @@ def test_noise_on_a_single_class_is_taken_for_noise(label: int) -> None:
     prior = GeneratorPrior(NoisyMeans(noisy, np.full(1, 0.25)), 24, torch.full((1,), 0.01))
     off = math.sqrt(np.mean((prior.start - true) ** 2))
     assert off < 0.7 * math.sqrt(np.mean((noisy.clip(0, 1) - true) ** 2))
-    drawn = float(prior.doubts(1000, seed=0).square().mean().sqrt())
+    drawn = float(prior.posterior_deviations(1000, seed=0).square().mean().sqrt())
     assert 0.5 * off < drawn < 1.5 * off
-    assert 0.5 * off < prior.doubt < 1.5 * off
+    assert 0.5 * off < prior.posterior_std < 1.5 * off
 
 
 def test_of_colours_each_is_an_image_by_itself() -> None:
@@ -295,7 +299,7 @@ def planted(seed: int, noise: NDArray[np.float64]) -> tuple[NDArray[np.float64],
 
 
 def prior_of_planted(means: NoisyMeans) -> GeneratorPrior:
-    return GeneratorPrior(means, SIDE, torch.zeros(len(means.noise)), alike_together=False)
+    return GeneratorPrior(means, SIDE, torch.zeros(len(means.noise)), use_envelope=False)
 
 
 @pytest.mark.parametrize("noise", [RARE, np.full(5, 0.05)], ids=["rare classes", "equal"])
@@ -342,7 +346,7 @@ def test_colour_differences_have_an_amplitude_of_their_own(of_colours: float) ->
     true = 0.5 + np.einsum("dc,kdp->kcp", opponents, deviations).reshape(5, -1)
     noise = np.full(5, 0.1)
     means = NoisyMeans(true + 0.1 * random.standard_normal(true.shape), noise)
-    prior = GeneratorPrior(means, SIDE, torch.zeros(5), channels=3, alike_together=False)
+    prior = GeneratorPrior(means, SIDE, torch.zeros(5), channels=3, use_envelope=False)
     assert 0.4 * of_colours < prior.own.of_colours < 2.5 * of_colours
     assert prior.own.amplitude == pytest.approx(PLANTED.amplitude, rel=0.5)
     off = (prior.start - true).reshape(5, 3, -1)
@@ -362,7 +366,9 @@ def test_deviations_are_as_probable_as_differences_between_classes_are() -> None
         return (exponent + float(np.linalg.slogdet(covariance)[1])) / 2
 
     few, many = 0.1 + noise, 2.0 + noise
-    found = _unlikely_apart(seen, many) - _unlikely_apart(seen, few)
+    found = _negative_log_restricted_likelihood(seen, many) - _negative_log_restricted_likelihood(
+        seen, few
+    )
     assert found == pytest.approx(dense(many) - dense(few), abs=1e-4)
 
 
@@ -386,7 +392,7 @@ def test_templates_are_as_doubtful_as_their_noise_leaves_them() -> None:
         prior, means = prior_of(release), noisy_means(release)
         assert means is not None
         within = covariance(prior)
-        drawn = prior.doubts(20_000, seed=0).double().numpy()
+        drawn = prior.posterior_deviations(20_000, seed=0).double().numpy()
         for some, noise in zip(drawn, means.noise, strict=True):
             known = np.linalg.solve(within + noise**2 * np.eye(64), within)
             left = within - within @ known
@@ -394,8 +400,12 @@ def test_templates_are_as_doubtful_as_their_noise_leaves_them() -> None:
             assert np.linalg.norm(spread - left) < 0.1 * np.linalg.norm(left)
             assert np.allclose(np.diag(spread) / np.diag(left), 1, atol=0.1)
             assert np.abs(some.mean(axis=0)).max() < 6 * math.sqrt(np.diag(left).max() / 20_000)
-        assert 0 < prior.doubt < min(means.noise.max(), math.sqrt(prior.own.variances(8).mean()))
-    assert prior_of(digits(4e5)).doubt < 1e-3
+        assert (
+            0
+            < prior.posterior_std
+            < min(means.noise.max(), math.sqrt(prior.own.variances(8).mean()))
+        )
+    assert prior_of(digits(4e5)).posterior_std < 1e-3
 
 
 def test_records_are_drawn_as_if_templates_were_what_they_may_be() -> None:
@@ -403,8 +413,8 @@ def test_records_are_drawn_as_if_templates_were_what_they_may_be() -> None:
     certain = train(digits(4e5), few_steps).generator
     doubtful = train(digits(0.5), few_steps).generator
     assert certain.spec.factors == 16 < doubtful.spec.factors
-    prior = prior_of(digits(0.5), alike_together=False)
-    wanted = float(prior.doubts(500, seed=1).square().sum(dim=(0, 2)).mean())
+    prior = prior_of(digits(0.5), use_envelope=False)
+    wanted = float(prior.posterior_deviations(500, seed=1).square().sum(dim=(0, 2)).mean())
     further = doubtful.factors[:, 16:].detach().double().square().sum()
     assert float(further) == pytest.approx(wanted, rel=0.2)
 

@@ -81,13 +81,13 @@ def steps_taken(
     distance_to, options = OBJECTIVES[objective]
     release = released(options)
     distance = on_the_card(distance_to(release, torch.device("cpu")))
-    unlikely = None
+    penalty = None
     if generator == TEMPLATES:
         means = noisy_means(release)
         template = training.first_generator(release, means, seed=0)
         made: Any = DeformedGenerator(template).to(CARD)
         prior = on_the_card(GeneratorPrior(means, SIDE, torch.ones(CLASSES)))
-        unlikely = lambda: prior.energy(template)  # noqa: E731
+        penalty = lambda: prior.energy(template)  # noqa: E731
     else:
         assert isinstance(release.schema, ImageSchema)
         made = new_generator(generator, release.schema, 10).to(CARD)
@@ -97,7 +97,7 @@ def steps_taken(
         noise_variance = distance.noise_variance
         in_pairs = distance.in_pairs
         noise_floor = 0.0
-        look_at = distance.look_at
+        update_weights = distance.update_weights
 
         def __call__(self, records: Tensor) -> Tensor:
             found: Tensor = distance(records)
@@ -109,7 +109,9 @@ def steps_taken(
         Traffic() as traffic,
         pytest.raises((NotImplementedError, RuntimeError), match="meta"),
     ):
-        training.approach(made, Counted(), LONG, CARD, unlikely=unlikely, as_near_as_noise=stops)
+        training.minimise_distance(
+            made, Counted(), LONG, CARD, penalty=penalty, stop_at_noise=stops
+        )
     assert sum(traffic.sent) <= SENT.get(generator, 0)
     return next(taken)
 

@@ -19,7 +19,7 @@ from dpntk.embed.exact.grid import Grid
 from dpntk.embed.sums.accumulate import ClassSums
 from dpntk.generate import TrainingSettings
 from dpntk.generate.images.pipeline import fit_images
-from dpntk.generate.images.shares import likely_shares, shrunk_shares
+from dpntk.generate.images.shares import posterior_shares, shrunk_shares
 from dpntk.release import PrivacyParameters, Release, open_release, own_key
 from dpntk.release.publishing.pipeline import unrecorded_release, write_release
 
@@ -81,7 +81,7 @@ def test_pixels_know_better_than_counts_how_frequent_classes_are() -> None:
     """White grounds are equally bright in all classes, and their sums have less noise."""
     releases = [noisy(seed) for seed in range(20)]
     by_counts = np.mean([off(shrunk_shares(release)) for release in releases])
-    likely = [likely_shares(release) for release in releases]
+    likely = [posterior_shares(release) for release in releases]
     assert np.mean([off(shares) for shares in likely]) < 0.5 * by_counts
     assert all(shares.min() > 0 for shares in likely)
     assert all(shares.sum() == pytest.approx(1) for shares in likely)
@@ -104,22 +104,22 @@ def test_classes_that_are_not_equally_bright_are_counted() -> None:
     unlike = (0.5, 1.5, 0.6, 1.4)
     for seed in range(5):
         release = noisy(seed, *unlike, counts=0.05)
-        shares = likely_shares(release)
+        shares = posterior_shares(release)
         assert np.abs(shares - release.class_weights).max() < 0.01
         # Beside the same pixels, counts that say nothing leave the shares to these.
-        drowned = likely_shares(noisy(seed, *unlike, counts=100.0))
+        drowned = posterior_shares(noisy(seed, *unlike, counts=100.0))
         assert np.abs(drowned - SHARES * unlike / (SHARES @ unlike)).max() < 0.1
 
 
 def test_declared_shares_and_those_of_no_noise_stay() -> None:
     release = noisy(0)
     declared = replace(release, guarantee=replace(release.guarantee, count_weight=0.0))
-    assert (likely_shares(declared) == release.class_weights).all()
+    assert (posterior_shares(declared) == release.class_weights).all()
     exactly = replace(release, guarantee=replace(release.guarantee, sigma=0.0))
-    assert (likely_shares(exactly) == release.class_weights).all()
+    assert (posterior_shares(exactly) == release.class_weights).all()
 
 
 def test_pixels_that_are_lost_in_noise_leave_the_counts() -> None:
     release = noisy(0)
     dark = replace(release, embedding=-np.abs(release.embedding))
-    assert (likely_shares(dark) == shrunk_shares(dark)).all()
+    assert (posterior_shares(dark) == shrunk_shares(dark)).all()

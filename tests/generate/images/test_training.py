@@ -10,7 +10,7 @@ from torch import Tensor, nn
 
 from dpntk.generate.fit.settings import TrainingSettings
 from dpntk.generate.images.generator import GeneratorSpec
-from dpntk.generate.images.training import approach
+from dpntk.generate.images.training import minimise_distance
 
 CPU = torch.device("cpu")
 SPEC = GeneratorSpec(8, 2)
@@ -39,7 +39,7 @@ class Watching:
         self.in_pairs = in_pairs
         self.seen: list[Tensor] = []
 
-    def look_at(self, records: Tensor) -> None:
+    def update_weights(self, records: Tensor) -> None:
         pass
 
     def __call__(self, records: Tensor) -> Tensor:
@@ -51,7 +51,7 @@ def batches(batch: int, *, in_pairs: bool) -> list[Tensor]:
     watching, codes = Watching(in_pairs=in_pairs), Codes()
     made: Any = codes
     settings = TrainingSettings(steps=3, batch=batch, learning_rate=1e-9)
-    approach(made, watching, settings, CPU)
+    minimise_distance(made, watching, settings, CPU)
     assert len(watching.seen) == 3
     return watching.seen
 

@@ -15,10 +15,10 @@ from dpntk.generate.images.generator import ConditionalGenerator, GeneratorSpec
 from dpntk.generate.images.sampling import sample
 from dpntk.generate.images.training import train
 from dpntk.generate.images.variation import (
-    likely_cosine,
+    posterior_cosine,
     released_cosine,
-    varied,
     with_mean_of,
+    with_variation,
 )
 from dpntk.release import Release
 from tests.generate.images.test_prior import DIGITS, digits
@@ -69,16 +69,18 @@ def test_its_noise_is_as_large_as_it_is_said_to_be() -> None:
 
 
 def test_noise_alone_asks_for_no_variation() -> None:
-    assert likely_cosine(-3.0, 1e9, without=0.8) == pytest.approx(0.8)
-    assert likely_cosine(0.7, 0.0, without=0.8) == 0.7
-    assert likely_cosine(0.6, 0.24, without=0.8) == pytest.approx(0.7)  # half of it is believed
+    assert posterior_cosine(-3.0, 1e9, without=0.8) == pytest.approx(0.8)
+    assert posterior_cosine(0.7, 0.0, without=0.8) == 0.7
+    assert posterior_cosine(0.6, 0.24, without=0.8) == pytest.approx(0.7)  # half of it is believed
 
 
 def without_variation(monkeypatch: pytest.MonkeyPatch) -> None:
     """Generators with what templates may be, and nothing further."""
     monkeypatch.setattr(
-        "dpntk.generate.images.training.varied",
-        lambda generator, release, doubts, *rest, **named: generator.with_factors(doubts),
+        "dpntk.generate.images.training.with_variation",
+        lambda generator, release, posterior_deviations, *rest, **named: generator.with_factors(
+            posterior_deviations
+        ),
     )
 
 
@@ -117,10 +119,12 @@ def test_doubts_alone_move_no_template(
     )
     generator = ConditionalGenerator(GeneratorSpec(8, 10, factors=2, flows=1))
     random = torch.Generator().manual_seed(0)
-    doubts, variation = 0.2 * torch.randn((2, 10, 9, 64), generator=random)
-    made = varied(generator, digits(1.0, PIXELS), doubts, variation, known=known, seed=0)
+    posterior_deviations, record_deviations = 0.2 * torch.randn((2, 10, 9, 64), generator=random)
+    made = with_variation(
+        generator, digits(1.0, PIXELS), posterior_deviations, record_deviations, known=known, seed=0
+    )
     assert torch.equal(made.template, generator.template)
-    assert torch.equal(made.factors, generator.with_factors(doubts).factors)
+    assert torch.equal(made.factors, generator.with_factors(posterior_deviations).factors)
 
 
 def test_what_drowns_what_is_known_of_classes_is_not_added(
@@ -132,12 +136,14 @@ def test_what_drowns_what_is_known_of_classes_is_not_added(
     )
     generator = ConditionalGenerator(GeneratorSpec(8, 10, factors=2, flows=1))
     random = torch.Generator().manual_seed(0)
-    variation = torch.randn((10, 9, 64), generator=random)
-    nothing = torch.zeros_like(variation)
+    record_deviations = torch.randn((10, 9, 64), generator=random)
+    nothing = torch.zeros_like(record_deviations)
     for known in (0.01, 0.05):
-        made = varied(generator, digits(1.0, PIXELS), nothing, variation, known=known, seed=0)
+        made = with_variation(
+            generator, digits(1.0, PIXELS), nothing, record_deviations, known=known, seed=0
+        )
         added = made.factors[:, -9:].detach()
-        torch.testing.assert_close(added, 8 * known * variation, rtol=0.01, atol=0)
+        torch.testing.assert_close(added, 8 * known * record_deviations, rtol=0.01, atol=0)
 
 
 @torch.no_grad()

@@ -39,7 +39,7 @@ def batch() -> Tensor:
 
 def looking_at(made: Release, batch: Tensor, *, in_pairs: bool = True) -> WhitenedDistance:
     objective = WhitenedDistance(made, CPU, in_pairs=in_pairs)
-    objective.look_at(batch)
+    objective.update_weights(batch)
     return objective
 
 

@@ -57,6 +57,8 @@ def test_a_card_is_first_asked_where_a_loss_is_noted(
         Traffic() as traffic,
         pytest.raises((NotImplementedError, RuntimeError), match="meta"),
     ):
-        training.approach(generator, noted, lambda: 0.0, TableSettings(steps=500, batch=20), CARD)
+        training.minimise_distance(
+            generator, noted, lambda: 0.0, TableSettings(steps=500, batch=20), CARD
+        )
     assert sum(traffic.sent) == 0
     assert next(taken) == AT_ONCE
