@@ -64,7 +64,7 @@ class NoisyTable:
 
 
 @dataclass(frozen=True, eq=False)
-class PairLaws:
+class PairCopulas:
     """Posterior distributions of the correlation of each pair of numbers.
 
     Attributes:
@@ -75,7 +75,7 @@ class PairLaws:
     angles: Mapping[Pair, Shares]
 
     @classmethod
-    def of(cls, tables: Sequence[NoisyTable]) -> PairLaws:
+    def of(cls, tables: Sequence[NoisyTable]) -> PairCopulas:
         """Compute the posterior from all tables together.
 
         The prior on correlations is a mixture, whose weights maximise the marginal likelihood
@@ -86,7 +86,7 @@ class PairLaws:
         """
         logs: dict[Pair, Shares] = {}
         for table in tables:
-            apart = np.square(_laws_with(table.rows, table.columns) - table.shares)
+            apart = np.square(_tables_with_missing(table.rows, table.columns) - table.shares)
             of_table = -apart.sum(axis=(1, 2)) / (2 * max(table.noise, _EXACT) ** 2)
             logs[table.pair] = logs.get(table.pair, np.zeros(len(_ANGLES))) + of_table
         likely = np.exp(np.array([each - each.max() for each in logs.values()]))  # (pairs, angles)
@@ -109,11 +109,11 @@ class PairLaws:
         Returns:
             float64 (r, s), positive, with approximately these shares of rows and columns.
         """
-        found: Shares = np.tensordot(self.angles[pair], _laws_with(rows, columns), axes=1)
+        found: Shares = np.tensordot(self.angles[pair], _tables_with_missing(rows, columns), axes=1)
         return found.clip(_EXACT)
 
 
-def _laws_with(rows: Shares, columns: Shares) -> Shares:
+def _tables_with_missing(rows: Shares, columns: Shares) -> Shares:
     """The shares of cells for each correlation, (correlations, r, s), with missing numbers."""
     of_both = rows.sum() * columns.sum()
     found: Shares = _tables(rows / rows.sum(), columns / columns.sum(), _CORRELATIONS) * of_both

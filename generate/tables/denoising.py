@@ -29,7 +29,7 @@ _LEAST: Final = 0.25
 """The smallest order of magnitude, in standard deviations of the noise."""
 _FAINTEST: Final = 2.0**-10
 """The smallest order of magnitude in a table of several columns, likewise."""
-_ORDERS_OFF_LAW: Final = 1
+_ORDERS_OFF_MODEL: Final = 1
 """Number of factors by which a cell's share may differ from a model of the table."""
 _EM_STEPS: Final = 100
 _NEXT: Final = 0.25
@@ -87,18 +87,23 @@ def number_shares(
     start = (1 - _WIDE) * usual + _WIDE * step[0]
     end = 1 - _WIDE + _WIDE * step[:, 0] / usual[0]
 
-    def given(shifted: Shares) -> Shares:
-        logs, found = _exponential(shifted, deviation, np.tile(means, (len(shifted), 1)))
+    def posterior_means(shifted: Shares) -> Shares:
+        logs, found = _under_exponential_priors(
+            shifted, deviation, np.tile(means, (len(shifted), 1))
+        )
         nothing = -0.5 * (shifted / deviation) ** 2 - math.log(deviation * math.sqrt(2 * math.pi))
-        chances = _chances(np.column_stack([nothing, logs]))
+        likelihoods = _likelihoods(np.column_stack([nothing, logs]))
         states = np.concatenate(
-            [_along(chances[:points], step, start, end), _share_out(chances[points:])]
+            [
+                _forward_backward(likelihoods[:points], step, start, end),
+                _normalised(likelihoods[points:]),
+            ]
         )
         shares: Shares = (states[:, 1:] * found).sum(axis=1)
         empty = states[:, 0] > _EMPTY if possible is None else ~possible
         return np.where(empty, 0.0, shares) if not empty.all() else shares
 
-    return _adding_up(given, noisy, deviation)
+    return _with_sum_one(posterior_means, noisy, deviation)
 
 
 def category_shares(noisy: Shares, noise: float, common: Shares | None = None) -> Shares:
@@ -121,15 +126,15 @@ def category_shares(noisy: Shares, noise: float, common: Shares | None = None) -
         off = np.arange(-_ORDERS, _ORDERS + 1)
         means, prior = common[:, None] * _FACTOR**off, _OFF ** np.abs(off)
 
-    def given(shifted: Shares) -> Shares:
-        logs, found = _exponential(shifted, deviation, np.clip(means, _EXACT**2, 1.0))
-        shares: Shares = (_share_out(_chances(logs) * prior) * found).sum(axis=1)
+    def posterior_means(shifted: Shares) -> Shares:
+        logs, found = _under_exponential_priors(shifted, deviation, np.clip(means, _EXACT**2, 1.0))
+        shares: Shares = (_normalised(_likelihoods(logs) * prior) * found).sum(axis=1)
         return shares
 
-    return _adding_up(given, noisy, deviation)
+    return _with_sum_one(posterior_means, noisy, deviation)
 
 
-def table_shares(noisy: Shares, noise: float, likely: Shares | None = None) -> Shares:
+def table_shares(noisy: Shares, noise: float, model: Shares | None = None) -> Shares:
     """Posterior means of the cells of a table of several columns; none is 0.
 
     There are many cells, and where columns depend on each other most are nearly empty. The positive
@@ -141,33 +146,33 @@ def table_shares(noisy: Shares, noise: float, likely: Shares | None = None) -> S
     Args:
         noisy: (cells,).
         noise: standard deviation of the noise.
-        likely: shares by such a model, (cells,), positive; None if there is none.
+        model: shares by such a model, (cells,), positive; None if there is none.
 
     Returns:
         float64 (cells,), positive, of sum 1.
     """
     deviation = max(noise, _EXACT)
     means = np.tile(_magnitudes(deviation, _FAINTEST), (len(noisy), 1))
-    if likely is not None:
-        off = np.arange(-_ORDERS_OFF_LAW, _ORDERS_OFF_LAW + 1)
-        about = np.clip(likely[:, None] * _FACTOR**off, _EXACT**2, 1.0)
+    if model is not None:
+        off = np.arange(-_ORDERS_OFF_MODEL, _ORDERS_OFF_MODEL + 1)
+        about = np.clip(model[:, None] * _FACTOR**off, _EXACT**2, 1.0)
         means = np.hstack([means, about])
 
-    def given(shifted: Shares) -> Shares:
-        logs, found = _exponential(shifted, deviation, means)
-        if likely is not None:
-            apart = (shifted - likely) / deviation
+    def posterior_means(shifted: Shares) -> Shares:
+        logs, found = _under_exponential_priors(shifted, deviation, means)
+        if model is not None:
+            apart = (shifted - model) / deviation
             exact = -0.5 * apart**2 - math.log(deviation * math.sqrt(2 * math.pi))
-            logs, found = np.c_[logs, exact], np.c_[found, likely]
-        chances = _chances(logs)
+            logs, found = np.c_[logs, exact], np.c_[found, model]
+        likelihoods = _likelihoods(logs)
         frequent = np.full(logs.shape[1], 1 / logs.shape[1])
         for _ in range(_EM_STEPS):
             # The mean posterior of each case over cells, as two matrix-vector products.
-            frequent = frequent * ((1 / (chances @ frequent)) @ chances) / len(chances)
-        shares: Shares = (_share_out(chances * frequent) * found).sum(axis=1)
+            frequent = frequent * ((1 / (likelihoods @ frequent)) @ likelihoods) / len(likelihoods)
+        shares: Shares = (_normalised(likelihoods * frequent) * found).sum(axis=1)
         return shares
 
-    return _adding_up(given, noisy, deviation)
+    return _with_sum_one(posterior_means, noisy, deviation)
 
 
 def _magnitudes(noise: float, smallest: float = _LEAST) -> Shares:
@@ -178,7 +183,7 @@ def _magnitudes(noise: float, smallest: float = _LEAST) -> Shares:
     return means
 
 
-def _exponential(noisy: Shares, noise: float, means: Shares) -> tuple[Shares, Shares]:
+def _under_exponential_priors(noisy: Shares, noise: float, means: Shares) -> tuple[Shares, Shares]:
     """Marginal likelihoods and posterior means of shares under exponential priors.
 
     Given the noisy share, the true one has a normal distribution truncated at 0 (Johnson, Kotz and
@@ -211,37 +216,39 @@ def _exponential(noisy: Shares, noise: float, means: Shares) -> tuple[Shares, Sh
     return logs, found
 
 
-def _chances(logs: Shares) -> Shares:
+def _likelihoods(logs: Shares) -> Shares:
     """Likelihoods up to a factor in each row."""
-    chances: Shares = np.exp(logs - logs.max(axis=1, keepdims=True))
-    return chances
+    likelihoods: Shares = np.exp(logs - logs.max(axis=1, keepdims=True))
+    return likelihoods
 
 
-def _share_out(weights: Shares) -> Shares:
+def _normalised(weights: Shares) -> Shares:
     shares: Shares = weights / weights.sum(axis=-1, keepdims=True)
     return shares
 
 
-def _along(chances: Shares, step: Shares, start: Shares, end: Shares) -> Shares:
+def _forward_backward(likelihoods: Shares, step: Shares, start: Shares, end: Shares) -> Shares:
     """Posterior probabilities of a chain's states in each cell, given all observations.
 
     Args:
-        chances: likelihood of a cell's observation in each state, (cells, states).
+        likelihoods: likelihood of a cell's observation in each state, (cells, states).
         step: transition probabilities, (states, states).
         start: probabilities of the first state, (states,).
         end: likelihood of what follows the last cell, up to a factor, in each state, (states,).
     """
-    forward, backward = np.empty_like(chances), np.tile(end, (len(chances), 1))
+    forward, backward = np.empty_like(likelihoods), np.tile(end, (len(likelihoods), 1))
     before = start
-    for cell, chance in enumerate(chances):
-        forward[cell] = _share_out(before * chance)
+    for cell, chance in enumerate(likelihoods):
+        forward[cell] = _normalised(before * chance)
         before = forward[cell] @ step
-    for cell in range(len(chances) - 1, 0, -1):
-        backward[cell - 1] = _share_out(step @ (backward[cell] * chances[cell]))
-    return _share_out(forward * backward)
+    for cell in range(len(likelihoods) - 1, 0, -1):
+        backward[cell - 1] = _normalised(step @ (backward[cell] * likelihoods[cell]))
+    return _normalised(forward * backward)
 
 
-def _adding_up(given: Callable[[Shares], Shares], noisy: Shares, noise: float) -> Shares:
+def _with_sum_one(
+    posterior_means: Callable[[Shares], Shares], noisy: Shares, noise: float
+) -> Shares:
     """Denoise shares so that they add up to 1.
 
     As in a projection onto the simplex, the same amount is subtracted from every noisy share.
@@ -249,8 +256,8 @@ def _adding_up(given: Callable[[Shares], Shares], noisy: Shares, noise: float) -
     least, most = -3 * noise, 6 * noise
     for _ in range(_STEPS):
         amount = (least + most) / 2
-        if given(noisy - amount).sum() > 1:
+        if posterior_means(noisy - amount).sum() > 1:
             least = amount
         else:
             most = amount
-    return _share_out(given(noisy - least))
+    return _normalised(posterior_means(noisy - least))

@@ -28,19 +28,19 @@ from .denoising import table_shares
 
 _SPIKE: Final = 3.0
 """A level with more than this multiple of the usual share around it has a value that stands out."""
-_SEEN: Final = 2.0
+_SIGNIFICANT: Final = 2.0
 """It must also exceed that by this many standard deviations of the noise."""
-_STEEP: Final = 3.0
+_MOST_SLOPE: Final = 3.0
 """Largest rise or fall of the log density within a level."""
 _FLAT: Final = 1e-6
-_STEEPEST: Final = 4.0
+_MOST_RATIO: Final = 4.0
 """Where no value stands out, shares change by at most this factor from one level or cell to the
 next."""
 _FAR_BEYOND: Final = 2.0
 """This multiple of the usual share is not chance; 1.5 may well be, in a few hundred rows."""
 _AROUND: Final = 3
 """Number of levels on either side that a level is compared with."""
-_NEVER: Final = 1e-9
+_LEAST_SHARE: Final = 1e-9
 _WITHIN: Final = 0.499
 """A number within this distance of a cell's centre, in cell widths, is in it however it is
 rounded."""
@@ -80,14 +80,14 @@ class Levels:
         """
         begin = np.searchsorted(self._cell_of, cell)
         end = np.searchsorted(self._cell_of, cell, side="right")
-        so_far = np.concatenate([[0.0], np.maximum(self.shares, _NEVER).cumsum()])
+        so_far = np.concatenate([[0.0], np.maximum(self.shares, _LEAST_SHARE).cumsum()])
         wanted = so_far[begin] + quantile * (so_far[end] - so_far[begin])
         level = np.clip(np.searchsorted(so_far, wanted, side="right") - 1, begin, end - 1)
         within = (wanted - so_far[level]) / (so_far[level + 1] - so_far[level])
         low, high, peak = self._low[level], self._high[level], self._peak[level]
-        spike, width = self.spikes[level], np.maximum(high - low, _NEVER)
+        spike, width = self.spikes[level], np.maximum(high - low, _LEAST_SHARE)
         # Everything but the round number is spread evenly, below and above it.
-        evenly = np.maximum(1 - spike, _NEVER)
+        evenly = np.maximum(1 - spike, _LEAST_SHARE)
         below = evenly * (peak - low) / width
         above = np.maximum(within - below - spike, 0)
         found = np.where(
@@ -102,10 +102,10 @@ class Levels:
         """The rise of the log density from the lower to the upper end of each level."""
         widths, centres = _ABOVE - _BELOW, (_ABOVE + _BELOW) / 2
         inner = slice(1, -1)
-        density = np.maximum(self.shares * (1 - self.spikes), _NEVER)[inner] / widths[inner]
+        density = np.maximum(self.shares * (1 - self.spikes), _LEAST_SHARE)[inner] / widths[inner]
         found = np.zeros(LEVELS + 1)
         found[inner] = np.gradient(np.log(density), centres[inner]) * widths[inner]
-        return found.clip(-_STEEP, _STEEP)
+        return found.clip(-_MOST_SLOPE, _MOST_SLOPE)
 
     @cached_property
     def _cell_of(self) -> NDArray[np.int64]:
@@ -148,14 +148,16 @@ class SmoothCells:
         middles, widths = np.arange(self._last + 1.0), np.ones(self._last + 1)
         middles[_ENDS] += 0.25, -0.25
         widths[_ENDS] = 0.5
-        density = np.maximum(shares, _NEVER) / widths
+        density = np.maximum(shares, _LEAST_SHARE) / widths
         self._on_bound = np.zeros_like(density)
         for end, beside, second in ((0, 1, 2), (-1, -2, -3)):
-            rises = np.clip(density[beside] / density[second], 1 / _STEEPEST, _STEEPEST)
+            rises = np.clip(density[beside] / density[second], 1 / _MOST_RATIO, _MOST_RATIO)
             usual = density[beside] * rises ** abs(middles[beside] - middles[end])
             if density[end] > _FAR_BEYOND * usual:
                 self._on_bound[end], density[end] = 1 - usual / density[end], usual
-        self._rise = (np.gradient(np.log(density), middles) * widths).clip(-_STEEP, _STEEP)
+        self._rise = (np.gradient(np.log(density), middles) * widths).clip(
+            -_MOST_SLOPE, _MOST_SLOPE
+        )
         places = np.arange(self._last + 1)
         self._low = np.maximum(places - _WITHIN, 0)
         self._high = np.minimum(places + _WITHIN, self._last)
@@ -164,7 +166,7 @@ class SmoothCells:
         """See `Levels`."""
         apart = self._on_bound[cell]
         below = np.where(cell == 0, apart, 0.0)
-        between = ((quantile - below) / np.maximum(1 - apart, _NEVER)).clip(0, 1)
+        between = ((quantile - below) / np.maximum(1 - apart, _LEAST_SHARE)).clip(0, 1)
         low, high = self._low[cell], self._high[cell]
         # The excess on a bound takes the quantiles next to it, which map to the end of the cell.
         placed: NDArray[np.float64] = low + _exponential(between, self._rise[cell]) * (high - low)
@@ -195,7 +197,7 @@ def roundest(low: float, high: float) -> float:
     return (low + high) / 2
 
 
-def likely_levels(
+def estimate_levels(
     block: Block, cells: NDArray[np.float64], noisy: NDArray[np.float64], noise: float
 ) -> Levels:
     """Estimate the levels of a numeric column.
@@ -208,7 +210,7 @@ def likely_levels(
     """
     cell_of = nearest_cell(np.arange(LEVELS + 1), len(cells))
     widths = _ABOVE - _BELOW
-    evenly = np.maximum((cells / np.bincount(cell_of, widths))[cell_of] * widths, _NEVER)
+    evenly = np.maximum((cells / np.bincount(cell_of, widths))[cell_of] * widths, _LEAST_SHARE)
     shares = table_shares(noisy, noise, evenly / evenly.sum())
     return Levels(block, len(cells), shares, _spikes(shares, noise, block))
 
@@ -221,8 +223,8 @@ def _spikes(shares: NDArray[np.float64], noise: float, block: Block) -> NDArray[
         return spikes
     inner = shares[1:-1]
     around = _around(inner)
-    stands_out = inner > _SPIKE * around + _SEEN * noise
-    spikes[_BETWEEN] = np.where(stands_out, 1 - around / np.maximum(inner, _NEVER), 0.0)[1:-1]
+    stands_out = inner > _SPIKE * around + _SIGNIFICANT * noise
+    spikes[_BETWEEN] = np.where(stands_out, 1 - around / np.maximum(inner, _LEAST_SHARE), 0.0)[1:-1]
     if block.column.granule is not None:
         # With few values in a level, others may be frequent too; with many, hardly.
         encoding = block.encoding
@@ -243,6 +245,6 @@ def _around(shares: NDArray[np.float64]) -> NDArray[np.float64]:
     windows = np.lib.stride_tricks.sliding_window_view(padded, 2 * _AROUND + 1)
     found: NDArray[np.float64] = np.median(np.delete(windows, _AROUND, axis=1), axis=1)
     for next_, second in ((_AROUND + 1, _AROUND + 2), (_AROUND - 1, _AROUND - 2)):
-        factor = windows[:, next_] / np.maximum(windows[:, second], _NEVER)
-        found = np.maximum(found, windows[:, next_] * factor.clip(1, _STEEPEST))
+        factor = windows[:, next_] / np.maximum(windows[:, second], _LEAST_SHARE)
+        found = np.maximum(found, windows[:, next_] * factor.clip(1, _MOST_RATIO))
     return found

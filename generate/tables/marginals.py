@@ -20,7 +20,7 @@ from ...release.file.model import Release
 from ..kernels.mean_embedding import MeanEmbedding
 from ..output.generator_file import Arrays
 from .denoising import category_shares, number_shares
-from .levels import Levels, likely_levels
+from .levels import Levels, estimate_levels
 
 _LEVELS: Final = ".levels"
 """Suffix of the names of arrays that hold levels."""
@@ -51,7 +51,7 @@ class ColumnMarginal:
 
     @property
     def known(self) -> bool:
-        """Whether the shares have no noise, or have been denoised (`likely_columns`)."""
+        """Whether the shares have no noise, or have been denoised (`estimate_columns`)."""
         return not self.noise.any()
 
     @cached_property
@@ -196,7 +196,7 @@ def with_levels(
             cells = (release.class_weights @ marginal.posterior_mean)[: marginal.points]
             there = max(float(cells.sum()), _EXACT)
             seen = levels[: LEVELS + 1] / there
-            known = likely_levels(marginal.block, cells / there, seen, noise / there)
+            known = estimate_levels(marginal.block, cells / there, seen, noise / there)
             marginal = replace(marginal, levels=known)
         found.append(marginal)
     return tuple(found)

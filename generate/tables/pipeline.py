@@ -13,7 +13,7 @@ from ..fit.recipe import KNOTS, PERCEPTRON, WEIGHTED, ComposedSettings
 from ..fit.settings import TableSettings
 from ..kernels.mean_embedding import pooled_mean
 from ..output.provenance import origin_of
-from .columns.likely import likely_columns
+from .columns.estimation import estimate_columns
 from .composed import train_composed
 from .export import SavedTableGenerator
 from .generators import RowGenerator
@@ -88,5 +88,5 @@ def model_of_columns(release: Release, seed: int) -> RowModel | None:
     refinement = refinement_of(release)
     if refinement is None:
         return None
-    columns = with_levels(likely_columns(release, seed), release)
+    columns = with_levels(estimate_columns(release, seed), release)
     return RowModel(refinement.schema, marginals=columns, refinement=refinement)

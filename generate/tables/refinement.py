@@ -38,7 +38,7 @@ from ..kernels.mean_embedding import LOW_SIGNAL, released_mean
 from ..output.generator_file import Arrays, arrays_of_map
 from .marginal_matching import round_to_steps
 from .marginals import is_noise
-from .moves.conditioned import Given, Moves, Pool
+from .moves.conditioned import ConditionEnergy, Moves, Pool
 from .moves.counts import Counts
 from .moves.departures import ReleasedMoments
 from .moves.goal import Departures, Goal
@@ -223,7 +223,7 @@ class Refinement:
         tables, of_all = None, self.goal_of_all().counts
         if of_all is not None:
             tables = Counts(of_all, self._rows_of_all(rows))
-            tables.begin(records, goal.blocks, random)
+            tables.initialise(records, goal.blocks, random)
         return ResamplingMoves(goal, records.clone(), tables, random, each)
 
     def pool(
@@ -249,8 +249,8 @@ class Refinement:
         """
         made = self._whole(rows, label, _USUAL_ROWS)
         moves = self._moves(label, self.goal(label), made, rows, departures, random, each)
-        moves.begin(made, advance)
-        return Pool(moves, made, Given(condition, self.schema, label), random)
+        moves.fit(made, advance)
+        return Pool(moves, made, ConditionEnergy(condition, self.schema, label), random)
 
     def draw(
         self,
@@ -284,10 +284,10 @@ class Refinement:
         made = self._whole(rows, label, sizes.pop())
         with one_core_each() as each:
             moves = self._moves(label, goal, made, rows, departures, random, each)
-            moves.begin(made, advance)
+            moves.fit(made, advance)
             while sizes:
                 made = torch.cat([made, made])[: sizes.pop()]
-                moves.go_on(made)
+                moves.continue_chain(made)
         advance(count, "")
         chosen: NDArray[np.float32] = made.numpy()[random.permutation(len(made))[:count]]
         return chosen

@@ -42,7 +42,7 @@ from ..kernels.mean_embedding import released_mean
 from ..kernels.registry import kernel_of
 from ..output.generator_file import Arrays, arrays_of_map, map_from
 
-CAUTION: Final = 0.15
+RIDGE: Final = 0.15
 """lambda is twice this many standard deviations of the noise on an entry of mu, which limits how
 far noise alone can tilt a row. Chosen on held-out rows (docs/design/table-generator.md)."""
 _LEAST: Final = 5e-4
@@ -174,7 +174,7 @@ def reweighting_of(release: Release, rows: Rows) -> Reweighting:
     with progress("reweighting", classes, "classes") as advance:
         for label in range(classes):
             features = RowFeatures(feature_map, rows(label, pool))
-            ridge = max(_LEAST, CAUTION * float(mean.noise[label]))
+            ridge = max(_LEAST, RIDGE * float(mean.noise[label]))
             direction = best_tilt(features, torch.tensor(mean.values[:, label]), ridge)
             shares = features.inner(direction).softmax(0)
             needed = pool * float(shares.square().sum())  # 1 if all rows have the same share

@@ -3,7 +3,7 @@
 It consists of the residual r = mu - E phi - J (p - q) of the released mean, linearised around rows
 of independent columns with shares q, and of its covariance V. J is the change of the mean feature
 when a column's value is set; V is the variance due to noise and to dependence between columns. See
-`likely`.
+`estimation`.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class Evidence:
     """A Gaussian likelihood of the shares of choices, given the mean tangent feature of a class.
 
     Its negative logarithm is <x, curvature x> / 2 - <slope, x> up to a constant, where x is the
-    deviation from the shares of the rows (`against`).
+    deviation from the shares of the rows (`negative_log_likelihood`).
 
     Attributes:
         curvature: symmetric, float64 (choices, choices); or (classes, choices, choices) for several
@@ -52,19 +52,19 @@ class Evidence:
     slope: Tensor
 
     @classmethod
-    def nothing(cls, columns: Columns) -> Evidence:
+    def uninformative(cls, columns: Columns) -> Evidence:
         """Evidence that says nothing."""
         count = columns.overlap.shape[1]
         zero = torch.zeros(count, count, dtype=torch.float64)
         return cls(zero, zero[0])
 
     @classmethod
-    def together(cls, several: Sequence[Evidence]) -> Evidence:
+    def stacked(cls, several: Sequence[Evidence]) -> Evidence:
         """Stack the evidence of several classes."""
         curvatures, slopes = [one.curvature for one in several], [one.slope for one in several]
         return cls(torch.stack(curvatures), torch.stack(slopes))
 
-    def against(self, off: Tensor) -> Tensor:
+    def negative_log_likelihood(self, off: Tensor) -> Tensor:
         """The negative log likelihood of shares, summed over classes.
 
         Args:
@@ -75,7 +75,7 @@ class Evidence:
 
 
 @dataclass(frozen=True, eq=False)
-class Witness:
+class EvidenceSource:
     """The released mean features of all classes, as a source of evidence about columns.
 
     Attributes:
@@ -103,7 +103,7 @@ class Witness:
         mean: MeanEmbedding,
         columns: Columns,
         random: np.random.Generator,
-    ) -> Witness:
+    ) -> EvidenceSource:
         """Read a release that has tangent features of one hidden layer of ReLU units."""
         parts = parts_of(release.feature_map)
         assert isinstance(parts.main, TangentFeatures)
@@ -111,7 +111,7 @@ class Witness:
         tangents = ReluFeatures(parts.main)
         return cls(mean, tangents, parts.split, parts.main_weight, columns, release.schema, random)
 
-    def asked(self, label: int, shares: Shares) -> Evidence:
+    def of_class(self, label: int, shares: Shares) -> Evidence:
         """The evidence of a class's mean feature, linearised around independent columns.
 
         Args:

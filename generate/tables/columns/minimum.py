@@ -12,7 +12,7 @@ from threadpoolctl import threadpool_limits
 from torch import Tensor
 
 
-def least(loss: Callable[[Tensor], Tensor], start: Tensor, steps: int) -> Tensor:
+def minimise_by_lbfgs(loss: Callable[[Tensor], Tensor], start: Tensor, steps: int) -> Tensor:
     """Minimise by SciPy's L-BFGS; torch's takes a second to import.
 
     Only one thread is used: steps are so small that several, of torch and of SciPy's BLAS, would

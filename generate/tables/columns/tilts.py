@@ -27,14 +27,14 @@ from torch import Tensor
 from ....common.schema.encoding import NumericEncoding
 from .cells import Columns, Shares
 from .evidence import Evidence
-from .minimum import least
+from .minimum import minimise_by_lbfgs
 
 ROUNDS: Final = 5
 """Rounds of estimation, each linearised around rows with the last tilts."""
 _STEPS: Final = 200
-_HIDDEN: Final = 0.3
+_TAIL_SHARE: Final = 0.3
 """Share of the first cell of a tail, in standard deviations of the noise."""
-_FALLS: Final = 0.25
+_TAIL_DECAY: Final = 0.25
 """Factor from each cell of a tail to the next one outwards."""
 _OUTERMOST: Final = 1e-6
 """Ranks are clipped this far from 0 and 1 before normal scores are taken."""
@@ -58,7 +58,7 @@ def tilted(
     family = _Family.of(columns, shares, noise)
     tilts = family.statistics.new_zeros(family.statistics.shape[1])
     for _ in range(ROUNDS):
-        tilts = family.most_likely(evidence_at(shares), columns, shares, tilts)
+        tilts = family.posterior_mode(evidence_at(shares), columns, shares, tilts)
         shares = family.shares(tilts).numpy()
     return shares
 
@@ -102,7 +102,7 @@ class _Family:
         parts = (self.logarithms + self.statistics @ tilts).split(self.sizes)
         return torch.cat([part.softmax(dim=0) for part in parts])
 
-    def most_likely(
+    def posterior_mode(
         self, evidence: Evidence, columns: Columns, around: Shares, start: Tensor
     ) -> Tensor:
         """The maximum a posteriori tilts.
@@ -117,9 +117,9 @@ class _Family:
 
         def loss(tilts: Tensor) -> Tensor:
             off = (self.shares(tilts) - at) @ overlap
-            return evidence.against(off) + tilts.square().sum() / 2
+            return evidence.negative_log_likelihood(off) + tilts.square().sum() / 2
 
-        return least(loss, start, _STEPS)
+        return minimise_by_lbfgs(loss, start, _STEPS)
 
 
 def _with_tails(numbers: Shares, noise: float) -> Shares:
@@ -129,7 +129,7 @@ def _with_tails(numbers: Shares, noise: float) -> Shares:
         return numbers
     places = np.arange(len(numbers))
     beyond = np.maximum(there[0] - places, places - there[-1])
-    tails = np.where(beyond > 0, _HIDDEN * noise * _FALLS ** (beyond - 1.0), 0.0)
+    tails = np.where(beyond > 0, _TAIL_SHARE * noise * _TAIL_DECAY ** (beyond - 1.0), 0.0)
     found = numbers + tails
     kept: Shares = found * (numbers.sum() / found.sum())
     return kept

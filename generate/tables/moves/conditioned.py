@@ -26,38 +26,38 @@ from ..rows.repair import repair
 from ..rows.values import records_of, values_of
 from .energy import Energy
 
-_LOOKS: Final = 10
+_SAMPLES: Final = 10
 """How many times the rows of a class are moved and those that fulfil the condition collected."""
-_TURNS: Final = 8
+_ROUNDS: Final = 8
 """How many times the rows of the class are moved and then lend values to rows under the
 condition."""
-_LOANS: Final = 8
+_SWAPS_A_ROUND: Final = 8
 """Rounds of lending in each turn."""
 
 
 class Moves(Protocol):
     """The Markov chain that arranges the rows of a class."""
 
-    def begin(self, records: Tensor, advance: Advance) -> None:
+    def fit(self, records: Tensor, advance: Advance) -> None:
         """Fit the distribution of rows (n, record size), and move them to it, in place."""
         ...
 
-    def go_on(self, records: Tensor) -> None:
+    def continue_chain(self, records: Tensor) -> None:
         """Move rows that already follow it a little further, in place."""
         ...
 
-    def lend(self, records: Tensor, others: Tensor, given: Energy) -> None:
+    def swap_with(self, records: Tensor, others: Tensor, condition: Energy) -> None:
         """Rows swap values with others, which are restored afterwards.
 
         Args:
             records: (n, record size), values 0..1, changed in place.
             others: rows that follow the distribution, (k, record size).
-            given: a further part of the energy, for `records` alone.
+            condition: a further part of the energy, for `records` alone.
         """
         ...
 
 
-class Given:
+class ConditionEnergy:
     """The part of the energy that enforces a condition.
 
     It is 0 where rows fulfil the condition, and minus infinity elsewhere.
@@ -100,22 +100,22 @@ class Given:
     def learn(self, records: Tensor) -> None:
         """Do nothing: the condition is fixed."""
 
-    def pull(self, records: Tensor) -> GivenPull:
+    def swap_gains(self, records: Tensor) -> ConditionGains:
         """The gains of swaps between the first half of the rows and the second."""
-        return GivenPull(self, records, self._condition.names)
+        return ConditionGains(self, records, self._condition.names)
 
 
-class GivenPull:
+class ConditionGains:
     """The energy gains of swaps between pairs of rows.
 
     Args:
-        given: the energy, which applies to the first half of the rows alone.
+        condition: the energy, which applies to the first half of the rows alone.
         records: the rows, (2 n, record size); later changes to them are seen.
         names: of the columns in the condition.
     """
 
-    def __init__(self, given: Given, records: Tensor, names: frozenset[str]) -> None:
-        self._given, self._names = given, names
+    def __init__(self, condition: ConditionEnergy, records: Tensor, names: frozenset[str]) -> None:
+        self._condition, self._names = condition, names
         self._one, self._other = records.split(len(records) // 2)
 
     def gain(self, block: Block) -> Tensor | float:
@@ -125,10 +125,10 @@ class GivenPull:
         after = self._one.clone()
         after[:, block.place] = self._other[:, block.place]
         gain = torch.zeros(len(after))
-        gain[~self._given.holds(after)] = -math.inf
+        gain[~self._condition.holds(after)] = -math.inf
         return gain
 
-    def exchanged(self, block: Block, chosen: Tensor) -> None:
+    def accept(self, block: Block, chosen: Tensor) -> None:
         """Do nothing: there is no state to update."""
 
 
@@ -138,7 +138,7 @@ class Pool:
     Args:
         moves: the chain that has arranged the rows.
         records: the rows, (n, record size), changed in place.
-        given: the condition.
+        condition: the condition.
         random: of all draws.
 
     Attributes:
@@ -146,27 +146,32 @@ class Pool:
     """
 
     def __init__(
-        self, moves: Moves, records: Tensor, given: Given, random: np.random.Generator
+        self, moves: Moves, records: Tensor, condition: ConditionEnergy, random: np.random.Generator
     ) -> None:
-        self._moves, self._records, self._given, self._random = moves, records, given, random
+        self._moves, self._records, self._condition, self._random = (
+            moves,
+            records,
+            condition,
+            random,
+        )
         found = []
-        for _ in range(_LOOKS):
-            moves.go_on(records)
-            found.append(records[given.holds(records)])
+        for _ in range(_SAMPLES):
+            moves.continue_chain(records)
+            found.append(records[condition.holds(records)])
         self._found = torch.cat(found)
-        self.share = len(self._found) / (_LOOKS * len(records))
+        self.share = len(self._found) / (_SAMPLES * len(records))
 
     def draw(self, count: int) -> Tensor:
         """Draw rows under the condition, (count, record size); none if no values fulfil it."""
         found = self._found
         if not len(found):
-            found = self._given.nearest(self._records, int(self._random.integers(1 << 32)))
+            found = self._condition.nearest(self._records, int(self._random.integers(1 << 32)))
         if not len(found):
             return found
         order = self._random.permutation(max(count, len(found)))[:count] % len(found)
         made = found[torch.from_numpy(order)]
-        for _ in range(_TURNS):
-            self._moves.go_on(self._records)
-            for _ in range(_LOANS):
-                self._moves.lend(made, self._records, self._given)
+        for _ in range(_ROUNDS):
+            self._moves.continue_chain(self._records)
+            for _ in range(_SWAPS_A_ROUND):
+                self._moves.swap_with(made, self._records, self._condition)
         return made

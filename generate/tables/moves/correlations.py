@@ -42,23 +42,23 @@ class Correlations:
         self._released, self._departure = released, Departure.of(released, records)
         own, column = self._departure, released.columns()
         here = own.products(released.factors(records).double())
-        lacking, self._ridge = own.lacking, torch.full_like(own.noise, torch.inf)
+        difference, self._ridge = own.difference, torch.full_like(own.noise, torch.inf)
         belongs = torch.nn.functional.one_hot(column).double()
         is_number = (column > 0) & (column <= len(released.features.numbers))
         for numbers in (0, 1, 2):
             kind = is_number[:, None].long() + is_number == numbers
-            if (kind & own.free).any():
+            if (kind & own.changeable).any():
                 found = pooled_products(own, others, kind, belongs)
-                lacking = torch.where(kind, found.lacking, lacking)
-                self._ridge = torch.where(kind & own.free, found.ridge, self._ridge)
-        self._seen = here + lacking
+                difference = torch.where(kind, found.difference, difference)
+                self._ridge = torch.where(kind & own.changeable, found.ridge, self._ridge)
+        self._seen = here + difference
         # If the numbers were jointly Gaussian, this start would be exact. The released squares
         # rescale it: outlying rows weigh less, and show more dependence.
         doubt = own.noise.diagonal() / _SQUARES**2
-        squares = here.diagonal() + own.lacking.diagonal() / (1 + doubt)
+        squares = here.diagonal() + own.difference.diagonal() / (1 + doubt)
         scale = squares.clamp(min=_LEAST_SQUARE).rsqrt()
         believed = (self._seen * torch.outer(scale, scale)).clamp(-1, 1) / (1 + self._ridge)
-        among = own.free & is_number[:, None] & is_number
+        among = own.changeable & is_number[:, None] & is_number
         start = _as_correlations(torch.where(among, believed, 0.0).fill_diagonal_(1.0))
         self._theta = torch.where(among, -torch.linalg.inv(start), 0.0)
 
@@ -72,15 +72,15 @@ class Correlations:
         # The ridge is implicit, at the new coefficients: else a large one would make steps diverge.
         longer = self._theta + _RATE * missing
         held = longer / (1 + _RATE * self._ridge)
-        self._theta = torch.where(self._departure.free, held, 0.0)
+        self._theta = torch.where(self._departure.changeable, held, 0.0)
 
-    def pull(self, records: Tensor) -> ProductPull:
+    def swap_gains(self, records: Tensor) -> ProductGains:
         """The gains of swaps between the first half of the rows and the second."""
         places = self._released.features.places
-        return ProductPull(self.standardised(records), self._theta.float(), places)
+        return ProductGains(self.standardised(records), self._theta.float(), places)
 
 
-class ProductPull:
+class ProductGains:
     """The energy gains of swaps between pairs of rows.
 
     Args:
@@ -111,7 +111,7 @@ class ProductPull:
         gain: Tensor = -torch.linalg.vecdot(self._apart[:, place], self._towards[:, place])
         return gain
 
-    def exchanged(self, block: Block, chosen: Tensor) -> None:
+    def accept(self, block: Block, chosen: Tensor) -> None:
         """Record that some pairs, int64 (m,), have swapped their values of a column."""
         place = self._place(block)
         if place is None:

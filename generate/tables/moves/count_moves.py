@@ -80,7 +80,7 @@ class RowCells:
         return self.energy.index_select(0, cells.flatten()).view_as(cells)
 
 
-class CountTake:
+class CountCopyGains:
     """The energy gains of rows that take values of others.
 
     Args:
@@ -99,14 +99,14 @@ class CountTake:
         old = self._places.codes.index_select(0, column.sides)
         return self._places.gain(column, (new - old) * column.strides)
 
-    def taken(self, block: Block, source: Tensor, chosen: Tensor) -> None:
+    def accept(self, block: Block, source: Tensor, chosen: Tensor) -> None:
         """Record that some of the rows, int64 (m,), have taken their values."""
         if (column := self._places.column(block)) is not None:
             new = self._others[column.own[:, None], source[chosen]]
             self._places.move(column, chosen, new)
 
 
-class CountPull:
+class CountSwapGains:
     """The energy gains of swaps between pairs of rows.
 
     Args:
@@ -125,7 +125,7 @@ class CountPull:
         gain = self._places.gain(column, torch.cat([moved, -moved], dim=1))
         return gain[: self._half] + gain[self._half :]
 
-    def exchanged(self, block: Block, chosen: Tensor) -> None:
+    def accept(self, block: Block, chosen: Tensor) -> None:
         """Record that some pairs, int64 (m,), have swapped their values of a column."""
         if (column := self._places.column(block)) is not None:
             rows = torch.cat([chosen, chosen + self._half])

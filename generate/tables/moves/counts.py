@@ -25,10 +25,10 @@ from torch import Tensor
 
 from ....common.schema.encoding import Block
 from .chow_liu import TableShares, chow_liu_tree
-from .count_moves import NUMBER, ColumnTables, CountPull, CountTake, RowCells
+from .count_moves import NUMBER, ColumnTables, CountCopyGains, CountSwapGains, RowCells
 from .table_departures import ReleasedCounts, TableDeparture, TablePlaces, shares_among
 from .table_pooling import PooledTables, pooled_tables
-from .table_posterior import Look, posterior_tables
+from .table_posterior import TableObservation, posterior_tables
 
 _RATE: Final = 0.2
 _BATCH: Final = 2_000
@@ -53,7 +53,7 @@ class Counts:
         shares_of = shares_among(records, released.levels)
         own = TableDeparture.of(released, shares_of)
         seen = pooled_tables(own, others)
-        looks = _looks(released, own, seen)
+        looks = _observations(released, own, seen)
         tables, wanted = zip(*posterior_tables(looks, shares_of), strict=True)
         self._places = places = TablePlaces(tables, released.levels)
         self._strides, self._starts = places.strides.T.float(), places.starts[:, None].to(NUMBER)
@@ -73,7 +73,9 @@ class Counts:
         )
         self._theta = torch.zeros_like(self._wanted)
 
-    def begin(self, records: Tensor, blocks: Sequence[Block], random: np.random.Generator) -> None:
+    def initialise(
+        self, records: Tensor, blocks: Sequence[Block], random: np.random.Generator
+    ) -> None:
         """Arrange rows by the pairs along a tree, and set the coefficients to match.
 
         Every column keeps its values.
@@ -152,23 +154,25 @@ class Counts:
         # The ridge is implicit, at the new coefficients: else a large one would make steps diverge.
         self._theta = (self._theta + _RATE * missing) / (1 + _RATE * self._ridge)
 
-    def take(self, records: Tensor, others: Tensor) -> CountTake:
+    def copy_gains(self, records: Tensor, others: Tensor) -> CountCopyGains:
         """The gains of rows that take values of others."""
-        return CountTake(self._row_cells(records), self.codes(others))
+        return CountCopyGains(self._row_cells(records), self.codes(others))
 
-    def pull(self, records: Tensor) -> CountPull:
+    def swap_gains(self, records: Tensor) -> CountSwapGains:
         """The gains of swaps between the first half of the rows and the second."""
-        return CountPull(self._row_cells(records))
+        return CountSwapGains(self._row_cells(records))
 
     def _row_cells(self, records: Tensor) -> RowCells:
         codes = self.codes(records)
         return RowCells(codes, self.cells(codes), self.coefficients, self._tables_of)
 
 
-def _looks(released: ReleasedCounts, own: TableDeparture, seen: PooledTables) -> list[Look]:
+def _observations(
+    released: ReleasedCounts, own: TableDeparture, seen: PooledTables
+) -> list[TableObservation]:
     """The noisy look at each table of a class, pooled over all classes."""
     shares = zip(released.tables, *seen.shares(own), strict=True)
     return [
-        Look(table.unfolded, number < released.coarse, table.folded, cells, noise)
+        TableObservation(table.unfolded, number < released.coarse, table.folded, cells, noise)
         for number, (table, cells, noise) in enumerate(shares)
     ]

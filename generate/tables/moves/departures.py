@@ -100,20 +100,21 @@ class Departure:
         mean: mean of z in rows of independent columns, float64 (k,); 0 for the constant.
         scale: its standard deviation there, (k,); 1 for the constant.
         weight: mean of 1 / |z|^2 there.
-        lacking: released products of standardised numbers and indicators minus those of independent
-            rows, (k, k).
+        difference: released products of standardised numbers and indicators minus those of
+            independent rows, (k, k).
         noise: variance of the noise on each of these, (k, k).
-        taken_off: factor by which that variance would be larger without the projection, (k, k).
-        free: which products swaps can change, bool (k, k).
+        projection_factor: factor by which that variance would be larger without the projection,
+            (k, k).
+        changeable: which products swaps can change, bool (k, k).
     """
 
     mean: Tensor
     scale: Tensor
     weight: float
-    lacking: Tensor
+    difference: Tensor
     noise: Tensor
-    taken_off: Tensor
-    free: Tensor
+    projection_factor: Tensor
+    changeable: Tensor
 
     @classmethod
     def of(cls, released: ReleasedMoments, records: Tensor) -> Departure:
@@ -139,7 +140,7 @@ class Departure:
         centre = torch.eye(len(mean), dtype=torch.float64)
         centre[1:, 0] = -mean[1:] / CONSTANT * (1 - explained[1:]).clamp(min=0.5)
         size = torch.outer(scale, scale) * weight
-        lacking = (centre @ apart @ centre.T / size).clamp(-1, 1)
+        difference = (centre @ apart @ centre.T / size).clamp(-1, 1)
         of_noise = centre @ possible @ centre.T
         left = noise_variances(of_noise)
         longer = centre.square().sum(dim=1)
@@ -148,10 +149,10 @@ class Departure:
             mean,
             scale,
             weight,
-            lacking,
+            difference,
             noise=variance * left / size.square(),
-            taken_off=torch.outer(longer, longer) / left,
-            free=torch.outer(varies, varies) & (column[:, None] != column),
+            projection_factor=torch.outer(longer, longer) / left,
+            changeable=torch.outer(varies, varies) & (column[:, None] != column),
         )
 
     def standardised(self, z: Tensor) -> Tensor:

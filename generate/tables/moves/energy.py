@@ -11,14 +11,14 @@ from torch import Tensor
 from ....common.schema.encoding import Block
 
 
-class Pull(Protocol):
+class SwapGains(Protocol):
     """The energy gains of swaps between the first half of the rows and the second."""
 
     def gain(self, block: Block) -> Tensor | float:
         """The gain for each pair of rows that swap a column's values, (n,)."""
         ...
 
-    def exchanged(self, block: Block, chosen: Tensor) -> None:
+    def accept(self, block: Block, chosen: Tensor) -> None:
         """Record that some pairs, int64 (m,), have swapped."""
         ...
 
@@ -30,22 +30,22 @@ class Energy(Protocol):
         """Update it by what the current rows (n, record size) still lack."""
         ...
 
-    def pull(self, records: Tensor) -> Pull:
+    def swap_gains(self, records: Tensor) -> SwapGains:
         """The gains of swaps between the first half of the rows and the second."""
         ...
 
 
 @dataclass(frozen=True)
-class Pulls:
+class SumOfGains:
     """A sum of several."""
 
-    parts: Sequence[Pull]
+    parts: Sequence[SwapGains]
 
     def gain(self, block: Block) -> Tensor | float:
-        """See `Pull`."""
+        """See `SwapGains`."""
         return sum(part.gain(block) for part in self.parts)
 
-    def exchanged(self, block: Block, chosen: Tensor) -> None:
-        """See `Pull`."""
+    def accept(self, block: Block, chosen: Tensor) -> None:
+        """See `SwapGains`."""
         for part in self.parts:
-            part.exchanged(block, chosen)
+            part.accept(block, chosen)

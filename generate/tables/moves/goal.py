@@ -101,7 +101,9 @@ class Goal:
         variance = 1 - float(mean.square().sum())  # features have length 1
         left = float((self.mean - mean).square().sum()) - variance / len(independent)
         some = independent[:_ROWS]
-        explained = self.tangents.alike(some, some.roll(len(some) // 2, dims=0), self.blocks)
+        explained = self.tangents.similarity_by_column(
+            some, some.roll(len(some) // 2, dims=0), self.blocks
+        )
         unexplained = max(variance - float(explained.sum()), _LEAST_VARIANCE * variance)
         found = strength(left, unexplained, self.noise, len(self.mean))
         return self.noise**2 / max(min(found, STRENGTH), _LEAST_STRENGTH)

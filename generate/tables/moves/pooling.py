@@ -33,13 +33,13 @@ class PooledProducts:
     """The pooled evidence on a class, as one equivalent noisy observation.
 
     Attributes:
-        lacking: products of standardised numbers and indicators minus those of independent columns,
-            float64 (k, k).
+        difference: products of standardised numbers and indicators minus those of independent
+            columns, float64 (k, k).
         ridge: noise variance of each over its prior variance, (k, k); large where there is no
             dependence to be found.
     """
 
-    lacking: Tensor
+    difference: Tensor
     ridge: Tensor
 
 
@@ -55,18 +55,20 @@ def pooled_products(
         belongs: the column of each entry of z, one-hot (k, columns).
     """
     looks = [own, *others]
-    seen, known = [each.lacking for each in looks], [each.free & kind for each in looks]
+    seen, known = [each.difference for each in looks], [each.changeable & kind for each in looks]
     noises = [each.noise.clamp(min=EXACT) for each in looks]
-    alike = _Alike(belongs)
+    averages = _PairAverages(belongs)
     weights = [each / noise.square() for each, noise in zip(known, noises, strict=True)]
     squares = [each.square() - noise for each, noise in zip(seen, noises, strict=True)]
-    in_common = of_class = alike.mean(squares, weights).clamp(min=EXACT)
+    in_common = of_class = averages.mean(squares, weights).clamp(min=EXACT)
     if others:
         pairs = list(itertools.combinations(range(len(looks)), 2))
         products = [seen[one] * seen[other] for one, other in pairs]
         by_both = [known[a] * known[b] / (noises[a] * noises[b]) for a, b in pairs]
-        in_common = alike.mean(products, by_both).clamp(min=EXACT).minimum(of_class)
-        by_itself = alike.mean(squares[:1], weights[:1]) - _SURE * alike.doubt(weights[0])
+        in_common = averages.mean(products, by_both).clamp(min=EXACT).minimum(of_class)
+        by_itself = averages.mean(squares[:1], weights[:1]) - _SURE * averages.noise_deviation(
+            weights[0]
+        )
         of_class = torch.maximum(of_class, by_itself)
     apart = of_class - in_common
     precisions = [each / (noise + apart) for each, noise in zip(known, noises, strict=True)]
@@ -84,19 +86,19 @@ def posterior(
 
     Args:
         own: departure of the class.
-        others: `lacking` of the other classes, float64 (k, k) each.
+        others: `difference` of the other classes, float64 (k, k) each.
         precisions: inverse variance of each of these about the common part g, (k, k); 0 where it
             says nothing.
         of_class: prior variance of g + d, (k, k).
         in_common: prior variance of g, (k, k).
     """
     noise = own.noise.clamp(min=EXACT)
-    seen, noise = one_look(own.lacking, noise, others, precisions, of_class, in_common)
+    seen, noise = pool_observations(own.difference, noise, others, precisions, of_class, in_common)
     # Indicators of a column act together, so the ridge counts the noise before the projection.
-    return PooledProducts(seen.clamp(-1, 1), own.taken_off * noise / of_class)
+    return PooledProducts(seen.clamp(-1, 1), own.projection_factor * noise / of_class)
 
 
-def one_look(
+def pool_observations(
     own: Tensor,
     noise: Tensor,
     others: Sequence[Tensor],
@@ -130,7 +132,7 @@ def one_look(
     return mean * (1 + noise / of_class), noise
 
 
-class _Alike:
+class _PairAverages:
     """Averages over the products of a pair of columns, shrunk towards those of all pairs.
 
     Args:
@@ -153,7 +155,7 @@ class _Alike:
         of_pair = self._of_pairs(total) / self._of_pairs(weight).clamp(min=EXACT)
         return self._each((of_pair + self._like_all * of_all) / (1 + self._like_all))
 
-    def doubt(self, weights: Tensor) -> Tensor:
+    def noise_deviation(self, weights: Tensor) -> Tensor:
         """The standard deviation that noise gives to such a mean of squares, (k, k).
 
         Args:

@@ -17,7 +17,7 @@ from ....common.features.ntk.map import TangentFeatures
 from ....common.runtime.threads import Each, finish
 from ....common.schema.encoding import Block
 from .counts import Counts
-from .energy import Energy, Pulls
+from .energy import Energy, SumOfGains
 
 _PAIRS: Final = 1024
 """Pairs of rows in a batch: with fewer, threads wait for the interpreter; with many more, the
@@ -97,7 +97,9 @@ class ReluFeatures:
         scale = self._norm(active, hidden, records.square().sum(dim=1)).reciprocal()
         return hidden, scale, active * self._readout * scale[:, None]
 
-    def alike(self, records: Tensor, others: Tensor, blocks: Sequence[Block]) -> Tensor:
+    def similarity_by_column(
+        self, records: Tensor, others: Tensor, blocks: Sequence[Block]
+    ) -> Tensor:
         """How much more similar the features of two rows are if they share one column.
 
         Args:
@@ -154,14 +156,14 @@ class ReluFeatures:
         order = torch.from_numpy(random.permutation(len(records))[: len(records) // 2 * 2])
         parts = order.split(2 * _PAIRS)
 
-        def exchange(rows: Tensor, chances: np.random.Generator) -> None:
+        def exchange(rows: Tensor, draws: np.random.Generator) -> None:
             here = records[rows]
-            form.swap(here, blocks, chances, energies)
+            form.swap(here, blocks, draws, energies)
             records[rows] = here
 
         _share(exchange, parts, random, each)
 
-    def lend(
+    def swap_with(
         self,
         records: Tensor,
         others: Tensor,
@@ -184,10 +186,10 @@ class ReluFeatures:
         """
         form = self._along(theta)
 
-        def lent(rows: Tensor, chances: np.random.Generator) -> None:
-            chosen = torch.from_numpy(chances.integers(len(others), size=len(rows)))
+        def lent(rows: Tensor, draws: np.random.Generator) -> None:
+            chosen = torch.from_numpy(draws.integers(len(others), size=len(rows)))
             both = torch.cat([rows, others[chosen]])
-            form.swap(both, blocks, chances, energies)
+            form.swap(both, blocks, draws, energies)
             rows.copy_(both[: len(rows)])
 
         _share(lent, records.split(_PAIRS), random, each)
@@ -215,8 +217,8 @@ class ReluFeatures:
         """
         form = self._along(theta)
 
-        def replaced(rows: Tensor, chances: np.random.Generator) -> None:
-            form.resample(rows, others, blocks, chances, tables)
+        def replaced(rows: Tensor, draws: np.random.Generator) -> None:
+            form.resample(rows, others, blocks, draws, tables)
 
         _share(replaced, records.split(2 * _PAIRS), random, each)
 
@@ -278,7 +280,7 @@ class _LinearForm:
         energies: Sequence[Energy] = (),
     ) -> None:
         """Swap values between the first half of the rows and the second, in place."""
-        pull = Pulls([energy.pull(records) for energy in energies])
+        gains = SumOfGains([energy.swap_gains(records) for energy in energies])
         half = len(records) // 2
         sums = torch.addmm(self.biases, records, self.weights)
         square = torch.linalg.vecdot(records, records)
@@ -294,7 +296,7 @@ class _LinearForm:
             torch.add(sums[:half], difference, out=new_sums[:half])
             torch.sub(sums[half:], difference, out=new_sums[half:])
             new_value = self._of(new_sums, new_square)
-            gain = (new_value - value).view(2, half).sum(dim=0) + pull.gain(block)
+            gain = (new_value - value).view(2, half).sum(dim=0) + gains.gain(block)
             chance = torch.from_numpy(-random.standard_exponential(half, dtype=np.float32))
             chosen = ((chance < gain) & change.any(dim=1)).nonzero()[:, 0]
             both = torch.cat([chosen, chosen + half])
@@ -302,7 +304,7 @@ class _LinearForm:
             records[:half, place][chosen], records[half:, place][chosen] = taken, given
             sums[both], square[both] = new_sums[both], new_square[both]
             value[both] = new_value[both]
-            pull.exchanged(block, chosen)
+            gains.accept(block, chosen)
 
     def resample(
         self,
@@ -326,7 +328,7 @@ class _LinearForm:
         chosen = (chance < new_value - value).nonzero()[:, 0]
         records[chosen], value[chosen] = new[chosen], new_value[chosen]
         sums[chosen], square[chosen] = new_sums[chosen], new_square[chosen]
-        take = None if tables is None else tables.take(records, others)
+        copies = None if tables is None else tables.copy_gains(records, others)
         for block in blocks:
             place = block.place
             from_rows = torch.from_numpy(random.integers(len(others), size=len(records)))
@@ -337,14 +339,14 @@ class _LinearForm:
             new_value = self._of(new_sums, new_square)
             chance = torch.from_numpy(-random.standard_exponential(len(records), dtype=np.float32))
             gain = new_value - value
-            if take is not None:
-                gain += take.gain(block, from_rows)
+            if copies is not None:
+                gain += copies.gain(block, from_rows)
             chosen = (chance < gain).nonzero()[:, 0]
             records[chosen, place] = new[chosen]
             sums[chosen], square[chosen] = new_sums[chosen], new_square[chosen]
             value[chosen] = new_value[chosen]
-            if take is not None:
-                take.taken(block, from_rows, chosen)
+            if copies is not None:
+                copies.accept(block, from_rows, chosen)
 
     def _of(self, sums: Tensor, square: Tensor) -> Tensor:
         hidden, towards = sums.chunk(2, dim=1)

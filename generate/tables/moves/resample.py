@@ -36,10 +36,10 @@ from .counts import Counts
 from .energy import Energy
 from .goal import Goal
 
-CAUTION: Final = 0.07
+RIDGE: Final = 0.07
 """The ridge, in standard deviations of the noise on an entry of mu. Chosen on held-out rows
 (docs/design/table-generator.md)."""
-_HIDES_ALL: Final = 0.5
+_SATURATING_NOISE: Final = 0.5
 """Above about this noise the ridge grows with its square: mu has length 1 at most, so hardly any
 signal is left if a single entry has that much noise."""
 _RATE: Final = 6.0
@@ -76,7 +76,7 @@ class ResamplingMoves:
         self._goal, self._random, self._each = goal, random, each
         self._theta = torch.zeros_like(goal.mean)
 
-    def begin(self, records: Tensor, advance: Advance) -> None:
+    def fit(self, records: Tensor, advance: Advance) -> None:
         """Fit theta, and move rows to the tilted distribution.
 
         Args:
@@ -84,7 +84,7 @@ class ResamplingMoves:
             advance: reports the rounds done.
         """
         goal, noise = self._goal, self._goal.noise
-        ridge = CAUTION * noise * (1 + noise / _HIDES_ALL)
+        ridge = RIDGE * noise * (1 + noise / _SATURATING_NOISE)
         for done in range(_ROUNDS):
             if done % _WINDOW == 0:
                 advance(0, f"round {done} of {_ROUNDS}")
@@ -93,16 +93,16 @@ class ResamplingMoves:
             self._theta = (self._theta + _RATE * missing) / (1 + _RATE * ridge)
             self._replace(records)
 
-    def go_on(self, records: Tensor) -> None:
+    def continue_chain(self, records: Tensor) -> None:
         """Make duplicated rows differ, in place; theta stays fixed."""
         for _ in range(_LATER_ROUNDS):
             self._replace(records)
 
-    def lend(self, records: Tensor, others: Tensor, given: Energy) -> None:
+    def swap_with(self, records: Tensor, others: Tensor, condition: Energy) -> None:
         """See `conditioned`."""
         columns = self._goal.some_columns(self._random)
-        energies = [given] if self._tables is None else [self._tables, given]
-        self._goal.tangents.lend(
+        energies = [condition] if self._tables is None else [self._tables, condition]
+        self._goal.tangents.swap_with(
             records, others, self._theta, columns, self._random, energies, self._each
         )
 

@@ -69,7 +69,7 @@ class SwapMoves:
         self._ridge = 0.0
         self._energies: list[Energy] = []
 
-    def begin(self, records: Tensor, advance: Advance) -> None:
+    def fit(self, records: Tensor, advance: Advance) -> None:
         """Swap values until the mean feature gets no closer to its target.
 
         Args:
@@ -80,7 +80,7 @@ class SwapMoves:
         if self._goal.counts is not None:
             tables = [other.tables for other in self._others if other.tables is not None]
             counts = Counts(self._goal.counts, records, tables)
-            counts.begin(records, self._goal.blocks, self._random)
+            counts.initialise(records, self._goal.blocks, self._random)
             self._energies.append(counts)
         if self._goal.moments is not None:
             products = [other.products for other in self._others if other.products is not None]
@@ -95,16 +95,16 @@ class SwapMoves:
                 break
             before = distance
 
-    def go_on(self, records: Tensor) -> None:
+    def continue_chain(self, records: Tensor) -> None:
         """Make duplicated rows differ, in place."""
         for _ in range(_LATER_ROUNDS):
             self._round(records)
 
-    def lend(self, records: Tensor, others: Tensor, given: Energy) -> None:
+    def swap_with(self, records: Tensor, others: Tensor, condition: Energy) -> None:
         """See `conditioned`."""
         columns = self._goal.some_columns(self._random)
-        energies = [*self._energies, given]
-        self._goal.tangents.lend(
+        energies = [*self._energies, condition]
+        self._goal.tangents.swap_with(
             records, others, self._theta, columns, self._random, energies, self._each
         )
 

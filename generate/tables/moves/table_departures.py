@@ -171,18 +171,18 @@ class TableDeparture:
 
     Attributes:
         sizes: number of cells of each table, int64 (tables,).
-        as_one: how many cells of a table share the same noise, up to its sign, int64 (tables,).
-        told: which cells the release says anything about, bool (cells,).
+        tied: how many cells of a table share the same noise, up to its sign, int64 (tables,).
+        observed: which cells the release says anything about, bool (cells,).
         expected: shares of cells under independence, positive, float64 (cells,).
-        lacking: the released shares minus these, in these units, (cells,).
+        difference: the released shares minus these, in these units, (cells,).
         noise: variance of the noise on each of these, (cells,).
     """
 
     sizes: Tensor
-    as_one: Tensor
-    told: Tensor
+    tied: Tensor
+    observed: Tensor
     expected: Tensor
-    lacking: Tensor
+    difference: Tensor
     noise: Tensor
 
     @classmethod
@@ -236,11 +236,11 @@ class TableDeparture:
 
 def _told(table: MarginalGroup) -> Tensor:
     """The cells that a table says anything about: a folded one excludes missing numbers."""
-    told = torch.ones([side.dimension for side in table.sides], dtype=torch.bool)
+    observed = torch.ones([side.dimension for side in table.sides], dtype=torch.bool)
     if table.folded:
         first, second = table.sides
-        told[first.known :], told[:, second.known :] = False, False
-    return told.flatten()
+        observed[first.known :], observed[:, second.known :] = False, False
+    return observed.flatten()
 
 
 def _unfolded(table: MarginalGroup, seen: Tensor, independent: Tensor) -> Tensor:

@@ -18,7 +18,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from .pooling import one_look
+from .pooling import pool_observations
 from .table_departures import TableDeparture
 
 _EXACT: Final = 1e-9
@@ -32,12 +32,12 @@ class PooledTables:
     """The pooled evidence on a class's tables, as one equivalent noisy observation.
 
     Attributes:
-        lacking: see `TableDeparture`, float64 (cells,).
+        difference: see `TableDeparture`, float64 (cells,).
         noise: variance of the noise on each, (cells,).
         ridge: noise variance over the prior variance of the departure, (cells,).
     """
 
-    lacking: Tensor
+    difference: Tensor
     noise: Tensor
     ridge: Tensor
 
@@ -52,10 +52,12 @@ class PooledTables:
             table, (tables,): that of independent noise which would make its cells equally
             informative.
         """
-        shares = own.expected + self.lacking * own.scale
-        variance = own.of_tables(self.noise * own.expected * own.told) / own.of_tables(own.told)
+        shares = own.expected + self.difference * own.scale
+        variance = own.of_tables(self.noise * own.expected * own.observed) / own.of_tables(
+            own.observed
+        )
         return [each.numpy() for each in own.tables_of(shares)], (
-            own.as_one * variance
+            own.tied * variance
         ).sqrt().numpy()
 
 
@@ -67,21 +69,23 @@ def pooled_tables(own: TableDeparture, others: Sequence[TableDeparture]) -> Pool
         others: departures of the others.
     """
     looks = [own, *others]
-    seen = [each.lacking for each in looks]
+    seen = [each.difference for each in looks]
     noises = [each.noise.clamp(min=_NO_NOISE) for each in looks]
-    weights = [own.told / noise.square() for noise in noises]
+    weights = [own.observed / noise.square() for noise in noises]
     squares = [each.square() - noise for each, noise in zip(seen, noises, strict=True)]
     of_class = _surely(own, squares[:1], weights[:1]).maximum(_surely(own, squares, weights))
     of_class = of_class.clamp(_EXACT, 1.0)
     pairs = list(itertools.combinations(range(len(looks)), 2))
     if not pairs:
-        return PooledTables(own.lacking, own.noise, own.noise / of_class)
+        return PooledTables(own.difference, own.noise, own.noise / of_class)
     products = [seen[one] * seen[other] for one, other in pairs]
-    by_both = [own.told / (noises[one] * noises[other]) for one, other in pairs]
+    by_both = [own.observed / (noises[one] * noises[other]) for one, other in pairs]
     in_common = _mean(own, products, by_both).clamp(min=_EXACT).minimum(of_class)
     precisions = [1 / (noise + of_class - in_common) for noise in noises[1:]]
-    lacking, noise = one_look(seen[0], noises[0], seen[1:], precisions, of_class, in_common)
-    return PooledTables(lacking, noise, noise / of_class)
+    difference, noise = pool_observations(
+        seen[0], noises[0], seen[1:], precisions, of_class, in_common
+    )
+    return PooledTables(difference, noise, noise / of_class)
 
 
 def _mean(own: TableDeparture, numbers: Sequence[Tensor], weights: Sequence[Tensor]) -> Tensor:
@@ -97,4 +101,4 @@ def _surely(own: TableDeparture, squares: Sequence[Tensor], weights: Sequence[Te
     Weights are one over the squared noise variance.
     """
     weight = own.of_tables(sum(weights, torch.zeros_like(own.expected)))
-    return _mean(own, squares, weights) - own.each((2 * own.as_one / weight).sqrt())
+    return _mean(own, squares, weights) - own.each((2 * own.tied / weight).sqrt())

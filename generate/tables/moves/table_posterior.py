@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from ....common.features.marginals.cells import MarginalColumn, MarginalGroup
-from ..copula import NoisyTable, Pair, PairLaws
+from ..copula import NoisyTable, Pair, PairCopulas
 from ..denoising import table_shares
 from .table_departures import SharesOf
 
@@ -34,7 +34,7 @@ _PARTS: Final = 8
 
 
 @dataclass(frozen=True, eq=False)
-class Look:
+class TableObservation:
     """A noisy observation of a table.
 
     Attributes:
@@ -68,7 +68,7 @@ class Look:
 
 
 def posterior_tables(
-    looks: Sequence[Look], shares_of: SharesOf
+    looks: Sequence[TableObservation], shares_of: SharesOf
 ) -> list[tuple[MarginalGroup, Tensor]]:
     """Estimate tables, with the one-way marginals of rows.
 
@@ -80,30 +80,32 @@ def posterior_tables(
         For each table its columns, in finer cells if it is rough and no other table of its pair is
         finer still, and shares of cells, float64 (cells,).
     """
-    noisy = [_as_noisy(look, shares_of) for look in looks if _goes_by_law(look.table, shares_of)]
-    laws = PairLaws.of(noisy) if noisy else None
+    noisy = [_as_noisy(look, shares_of) for look in looks if _has_copula(look.table, shares_of)]
+    copulas = PairCopulas.of(noisy) if noisy else None
     measured = {
         look.pair: len(look.shares) for look in looks if not (look.coarse or look.has_low_signal)
     }
     found = []
     for look in looks:
-        table, law = look.table, None
-        if laws is not None and _goes_by_law(table, shares_of):
-            law = _by_law(laws, look, table, shares_of)
-        shares = law
-        if law is None or not (look.folded or look.has_low_signal):
-            shares = table_shares(look.shares, look.noise, None if law is None else law.ravel())
+        table, copula = look.table, None
+        if copulas is not None and _has_copula(table, shares_of):
+            copula = _by_copula(copulas, look, table, shares_of)
+        shares = copula
+        if copula is None or not (look.folded or look.has_low_signal):
+            shares = table_shares(
+                look.shares, look.noise, None if copula is None else copula.ravel()
+            )
         wanted = _fitted(torch.from_numpy(shares), [shares_of(side) for side in table.sides])
-        if laws is not None and law is not None and look.is_rough:
+        if copulas is not None and copula is not None and look.is_rough:
             finer = MarginalGroup(tuple(_finer(side, shares_of) for side in table.sides))
             if finer.dimension >= measured.get(look.pair, 0):
-                wanted = _shared_out(laws, look, finer, wanted, shares_of)
+                wanted = _divided(copulas, look, finer, wanted, shares_of)
                 table = finer
         found.append((table, wanted))
     return found
 
 
-def _as_noisy(look: Look, shares_of: SharesOf) -> NoisyTable:
+def _as_noisy(look: TableObservation, shares_of: SharesOf) -> NoisyTable:
     """A table of two numbers, without the cells of missing values."""
     sides = look.table.sides
     cells = look.shares.reshape([side.dimension for side in sides])[_known(look.table)]
@@ -111,26 +113,30 @@ def _as_noisy(look: Look, shares_of: SharesOf) -> NoisyTable:
     return NoisyTable(cells, look.noise, rows, columns, look.pair)
 
 
-def _by_law(
-    laws: PairLaws, look: Look, table: MarginalGroup, shares_of: SharesOf
+def _by_copula(
+    copulas: PairCopulas, look: TableObservation, table: MarginalGroup, shares_of: SharesOf
 ) -> NDArray[np.float64]:
     """Shares of cells of two numbers by the copula of their pair, (r, s)."""
     alone = [shares_of(side).numpy() for side in table.sides]
-    law = np.outer(*alone).clip(_EXACT)
+    copula = np.outer(*alone).clip(_EXACT)
     known = (each[: side.known] for each, side in zip(alone, table.sides, strict=True))
     # A missing value has no place in the order of cells, and is taken to be independent.
-    law[_known(table)] = laws.shares(look.pair, *known)
-    return law
+    copula[_known(table)] = copulas.shares(look.pair, *known)
+    return copula
 
 
-def _shared_out(
-    laws: PairLaws, look: Look, finer: MarginalGroup, wanted: Tensor, shares_of: SharesOf
+def _divided(
+    copulas: PairCopulas,
+    look: TableObservation,
+    finer: MarginalGroup,
+    wanted: Tensor,
+    shares_of: SharesOf,
 ) -> Tensor:
     """Divide each cell's share among finer cells in proportion to the copula."""
-    law = torch.from_numpy(_by_law(laws, look, finer, shares_of)).flatten()
+    copula = torch.from_numpy(_by_copula(copulas, look, finer, shares_of)).flatten()
     within = _parts_of(finer, look.table)
-    of_parts = torch.zeros_like(wanted).index_add_(0, within, law)
-    shares = law * (wanted / of_parts.clamp(min=_TINY))[within]
+    of_parts = torch.zeros_like(wanted).index_add_(0, within, copula)
+    shares = copula * (wanted / of_parts.clamp(min=_TINY))[within]
     return _fitted(shares, [shares_of(side) for side in finer.sides])
 
 
@@ -146,7 +152,7 @@ def _parts_of(finer: MarginalGroup, table: MarginalGroup) -> Tensor:
     return table.cell_among(dict(zip(table.sides, cells, strict=True))).flatten()
 
 
-def _goes_by_law(table: MarginalGroup, shares_of: SharesOf) -> bool:
+def _has_copula(table: MarginalGroup, shares_of: SharesOf) -> bool:
     """Whether a table is of two numbers that are not missing in all rows."""
     return table.of_numbers and all(
         bool(shares_of(side)[: side.known].any()) for side in table.sides

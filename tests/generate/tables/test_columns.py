@@ -16,8 +16,8 @@ from dpntk.common.sources import open_source
 from dpntk.common.sources.options import SourceOptions
 from dpntk.embed import TangentOptions, embed
 from dpntk.generate.kernels.mean_embedding import released_mean
+from dpntk.generate.tables.columns.estimation import estimate_columns
 from dpntk.generate.tables.columns.evidence import Evidence
-from dpntk.generate.tables.columns.likely import likely_columns
 from dpntk.generate.tables.marginal_matching import independent_rows
 from dpntk.generate.tables.marginals import ColumnMarginal, marginals_of
 from dpntk.generate.tables.moves.swap import SwapMoves
@@ -44,9 +44,11 @@ def test_evidence_of_classes_together_is_the_sum_of_what_each_says() -> None:
     said = [x @ curvature @ x / 2 - slope @ x
             for x, curvature, slope in zip(off, curvatures, slopes, strict=True)]  # fmt: skip
     places = torch.from_numpy(off)
-    alone = [float(one.against(place)) for one, place in zip(each, places, strict=True)]
+    alone = [
+        float(one.negative_log_likelihood(place)) for one, place in zip(each, places, strict=True)
+    ]
     assert alone == pytest.approx(said)
-    assert float(Evidence.together(each).against(places)) == pytest.approx(sum(said))
+    assert float(Evidence.stacked(each).negative_log_likelihood(places)) == pytest.approx(sum(said))
 
 
 def released(path: Path, schema: TableSchema, epsilon: float, width: int = 50) -> Release:
@@ -81,7 +83,7 @@ def test_few_records_have_the_columns_that_all_of_the_release_says(tmp_path: Pat
     path.write_text(people(1000))
     releases = [released(path, PEOPLE, 1.0) for _ in range(2)]
     alone = np.mean([off(noisy(release), path, PEOPLE) for release in releases])
-    together = np.mean([off(likely_columns(release, 0), path, PEOPLE) for release in releases])
+    together = np.mean([off(estimate_columns(release, 0), path, PEOPLE) for release in releases])
     assert together < 0.65 * alone
 
 
@@ -101,12 +103,12 @@ def test_what_goes_with_what_is_not_taken_for_a_columns_doing(
     path = tmp_path / "a.csv"
     dependent(path, 20_000)
     release = released(path, SKEWED, 20.0)
-    plain = zip(likely_columns(release, 0), noisy(release), strict=True)
+    plain = zip(estimate_columns(release, 0), noisy(release), strict=True)
     assert all((one.shares == other.posterior_mean).all() for one, other in plain)
-    monkeypatch.setattr("dpntk.generate.tables.columns.likely.PLAIN", 0.0)
-    assert off(likely_columns(release, 0), path, SKEWED) < 0.004
+    monkeypatch.setattr("dpntk.generate.tables.columns.estimation.NEGLIGIBLE_NOISE", 0.0)
+    assert off(estimate_columns(release, 0), path, SKEWED) < 0.004
     monkeypatch.setattr("dpntk.generate.tables.columns.evidence.strength", lambda *_: 0.0)
-    assert off(likely_columns(release, 0), path, SKEWED) > 0.01
+    assert off(estimate_columns(release, 0), path, SKEWED) > 0.01
 
 
 def test_numbers_are_seldom_missing_unless_that_is_seen(tmp_path: Path) -> None:
@@ -118,7 +120,7 @@ def test_numbers_are_seldom_missing_unless_that_is_seen(tmp_path: Path) -> None:
     answers[random.random(answers.shape) < often] = ""
     path = tmp_path / "a.csv"
     path.write_text("\n".join([",".join(names), *map(",".join, answers)]) + "\n")
-    found = [likely_columns(released(path, schema, 1.0), 0) for _ in range(4)]
+    found = [estimate_columns(released(path, schema, 1.0), 0) for _ in range(4)]
     missing = np.array(
         [[float(each.shares[0, each.points :].sum()) for each in columns] for columns in found]
     )
@@ -129,7 +131,7 @@ def test_numbers_are_seldom_missing_unless_that_is_seen(tmp_path: Path) -> None:
 def test_shares_that_are_known_are_left_as_they_are(tmp_path: Path) -> None:
     path = tmp_path / "a.csv"
     path.write_text(people(500))
-    found = likely_columns(released(path, PEOPLE, 1.0, width=5), 0)
+    found = estimate_columns(released(path, PEOPLE, 1.0, width=5), 0)
     assert [column.block for column in found] == [c.block for c in noisy(released(path, PEOPLE, 1))]
     for column in found:
         assert column.known
@@ -171,7 +173,7 @@ def test_rows_do_not_take_noise_for_what_goes_with_what(refinement: Refinement) 
     made = goal.tangents.mean(rows) + noise * torch.randn(len(goal.mean), generator=random)
     goal = type(goal)(goal.tangents, goal.blocks, made, noise)
     before = (rows[:, :3] * rows[:, 3:6]).sum(dim=1).mean()
-    SwapMoves(goal, np.random.default_rng(0)).begin(rows, lambda units, remark: None)
+    SwapMoves(goal, np.random.default_rng(0)).fit(rows, lambda units, remark: None)
     tables = torch.einsum("ni,nj->ij", rows[:, :3], rows[:, 3:6]) / len(rows)
     assert float((tables - 1 / 9).abs().sum()) < 0.1
     assert float(before) == pytest.approx(1 / 3, abs=0.03)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy.stats import multivariate_normal, norm
 
-from dpntk.generate.tables.copula import NoisyTable, PairLaws, Shares
+from dpntk.generate.tables.copula import NoisyTable, PairCopulas, Shares
 from dpntk.generate.tables.denoising import table_shares
 
 ROWS = np.array([0.1, 0.25, 0.05, 0.2, 0.15, 0.25])
@@ -18,7 +18,7 @@ EVEN = np.full(10, 0.1)
 
 def shares_of(tables: Sequence[NoisyTable]) -> list[Shares]:
     """What all of them together make of each."""
-    laws = PairLaws.of(tables)
+    laws = PairCopulas.of(tables)
     return [laws.shares(table.pair, table.rows, table.columns) for table in tables]
 
 

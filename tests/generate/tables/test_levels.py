@@ -19,7 +19,7 @@ from dpntk.common.schema.table import TableSchema
 from dpntk.common.sources.options import SourceOptions
 from dpntk.embed import TangentOptions, embed, save_embedding
 from dpntk.generate import generate
-from dpntk.generate.tables.levels import Levels, SmoothCells, likely_levels, roundest
+from dpntk.generate.tables.levels import Levels, SmoothCells, estimate_levels, roundest
 from dpntk.release import PrivacyParameters, open_release, release
 
 LEVELS = 256
@@ -110,7 +110,7 @@ def test_where_nothing_is_seen_values_lie_evenly() -> None:
     cell_of = CELL_OF
     evenly = (cells / np.bincount(cell_of))[cell_of]
     noise = 0.004
-    found = likely_levels(BLOCK, cells, evenly + random.normal(0, noise, LEVELS), noise)
+    found = estimate_levels(BLOCK, cells, evenly + random.normal(0, noise, LEVELS), noise)
     assert not found.spikes[1:-1].any()
     assert np.abs(found.shares - evenly).max() < noise / 2
 
@@ -123,7 +123,7 @@ def test_what_stands_out_of_the_noise_is_seen() -> None:
     for level, share in common.items():
         true[level] += share
     cells = in_cells(true)
-    found = likely_levels(BLOCK, cells, true + random.normal(0, noise, LEVELS), noise)
+    found = estimate_levels(BLOCK, cells, true + random.normal(0, noise, LEVELS), noise)
     assert set(np.flatnonzero(found.spikes)) == set(common)  # of which two are the bounds
     for level, share in common.items():
         assert found.shares[level] == pytest.approx(true[level], abs=4 * noise)
@@ -138,7 +138,7 @@ def test_of_the_few_values_of_a_level_others_may_be_frequent() -> None:
     true[100] += 0.2
     cells = in_cells(true)
     few, many = (
-        likely_levels(block_of(0.0, 6.0, decimals), cells, true, 1e-4).spikes[100]
+        estimate_levels(block_of(0.0, 6.0, decimals), cells, true, 1e-4).spikes[100]
         for decimals in (2, 6)
     )
     assert many == pytest.approx(0.2 / true[100], abs=0.02)
@@ -150,7 +150,7 @@ def test_times_have_no_round_numbers() -> None:
     block = blocks_of(TableSchema((day, LABEL), "y"))[0]
     true = np.full(LEVELS, 0.8 / LEVELS)
     true[100] += 0.2
-    found = likely_levels(block, in_cells(true), true, 1e-4)
+    found = estimate_levels(block, in_cells(true), true, 1e-4)
     assert not found.spikes[1:-1].any()
     assert found.shares[100] == pytest.approx(true[100], abs=1e-3)
 
@@ -217,7 +217,7 @@ def test_between_wide_bounds_quantiles_are_those_of_the_column(mean: float) -> N
     below = 1 - np.exp(-borders / mean)
     true = np.diff(below) / below[-1]
     cells = in_cells(true)
-    levels = likely_levels(BLOCK, cells, true, 1e-4)
+    levels = estimate_levels(BLOCK, cells, true, 1e-4)
     quantile = (np.arange(20_000) + 0.5) / 20_000
     cell = np.searchsorted(cells.cumsum(), quantile)
     begin = np.concatenate([[0], cells.cumsum()])[cell]

@@ -160,7 +160,9 @@ def test_how_alike_rows_are_that_share_a_column(tangent_map: TangentFeatures, ta
     records, _ = read(table, PEOPLE)
     tangents, blocks = ReluFeatures(tangent_map), blocks_of(PEOPLE)
     rows, others = torch.from_numpy(records[:50]), torch.from_numpy(records[50:100])
-    for block, found in zip(blocks, tangents.alike(rows, others, blocks), strict=True):
+    for block, found in zip(
+        blocks, tangents.similarity_by_column(rows, others, blocks), strict=True
+    ):
         alike = others.clone()
         alike[:, block.place] = rows[:, block.place]
         change = tangents.features(alike) - tangents.features(others)
@@ -567,9 +569,9 @@ def test_rows_of_low_signal_classes_are_not_chosen_before_they_are_put_together(
         return len(records)
 
     seen(Reweighting, "draw", lambda _, label, *rest: label)
-    seen(SwapMoves, "begin", lambda _, records, *rest: len(records))
-    seen(ResamplingMoves, "begin", those_of_others)
-    known, low_signal = ("SwapMoves.begin", few_rows), ("ResamplingMoves.begin", few_rows)
+    seen(SwapMoves, "fit", lambda _, records, *rest: len(records))
+    seen(ResamplingMoves, "fit", those_of_others)
+    known, low_signal = ("SwapMoves.fit", few_rows), ("ResamplingMoves.fit", few_rows)
     first, second = ("Reweighting.draw", 0), ("Reweighting.draw", 1)
     both = [first, second, first, known, second, known]  # seen beside one another before
     for noise, wanted in (

@@ -15,8 +15,8 @@ from dpntk.common.sources.options import SourceOptions
 from dpntk.embed import TangentOptions, embed
 from dpntk.generate.kernels.mean_embedding import released_mean
 from dpntk.generate.tables.columns.cells import Columns, Shares
+from dpntk.generate.tables.columns.estimation import estimate_columns
 from dpntk.generate.tables.columns.evidence import Evidence
-from dpntk.generate.tables.columns.likely import likely_columns
 from dpntk.generate.tables.columns.tilts import tilted
 from dpntk.generate.tables.marginals import marginals_of
 from dpntk.generate.tables.refinement import has_own_columns
@@ -71,7 +71,7 @@ def test_a_rare_class_is_told_by_all_its_columns_though_noise_hides_each(
     (batch,) = open_source(path, SourceOptions(schema=SCHEMA)).batches(1 << 20)
     records = (batch.records / np.float32(255)).astype(np.float32)[batch.labels == 1]
     off: list[tuple[float, float]] = []
-    for column in likely_columns(release, 0):
+    for column in estimate_columns(release, 0):
         true = np.bincount(column.cells(records), minlength=column.shares.shape[1]) / len(records)
         own, all_ = (np.abs(column.shares[k] - true).sum() / 2 for k in (1, 0))
         off.append((float(own), float(all_)))
@@ -87,7 +87,7 @@ def pooled(columns: Columns) -> Shares:
 
 def test_where_nothing_is_known_columns_are_those_of_all(columns: Columns) -> None:
     shares = pooled(columns)
-    nothing = Evidence.nothing(columns)
+    nothing = Evidence.uninformative(columns)
     assert tilted(columns, shares, 0.0, lambda _: nothing) == pytest.approx(shares, abs=1e-12)
     # With as much beyond the outermost cells as noise may hide, two times a third of it a column.
     noise = 1e-3

@@ -18,7 +18,7 @@ from dpntk.common.schema.encoding import NumericEncoding, blocks_of
 from dpntk.common.schema.table import TableSchema
 from dpntk.embed import Embedding, SourceOptions, TangentOptions, embed
 from dpntk.generate.kernels.mean_embedding import released_mean
-from dpntk.generate.tables.moves.correlations import Correlations, ProductPull
+from dpntk.generate.tables.moves.correlations import Correlations, ProductGains
 from dpntk.generate.tables.moves.departures import ReleasedMoments
 from dpntk.generate.tables.refinement import refinement_of
 from dpntk.release import PrivacyParameters, Release
@@ -103,9 +103,9 @@ def test_noise_alone_makes_no_correlations(tmp_path: Path) -> None:
     rows = torch.from_numpy(encoded(values))
     correlations = Correlations(moments, rows)
     assert moments.noise > 1  # and no product is larger
-    pull = correlations.pull(rows)
+    gains = correlations.swap_gains(rows)
     # So much noise leaves nothing to correlations, which are 1 at the most.
-    assert float(pull.coefficients.abs().max()) < 1e-6
+    assert float(gains.coefficients.abs().max()) < 1e-6
 
 
 def test_rows_have_the_numbers_that_a_record_would_have() -> None:
@@ -131,7 +131,7 @@ def test_gains_are_differences_of_the_energy() -> None:
     coefficients = (coefficients + coefficients.T).fill_diagonal_(0.0)
     blocks = blocks_of(SCHEMA)
     places = {block.place.start: slice(n, n + 1) for n, block in enumerate(blocks)}
-    pull = ProductPull(numbers, coefficients, places)
+    gains = ProductGains(numbers, coefficients, places)
 
     def energies(numbers: torch.Tensor) -> torch.Tensor:
         each = torch.linalg.vecdot(numbers @ coefficients, numbers) / 2
@@ -140,14 +140,14 @@ def test_gains_are_differences_of_the_energy() -> None:
 
     now = numbers.clone()
     for column in (0, 2, 1, 0):
-        gain = pull.gain(blocks[column])
+        gain = gains.gain(blocks[column])
         then = now.clone()
         then[:5, column], then[5:, column] = now[5:, column], now[:5, column]
         assert torch.allclose(torch.as_tensor(gain), energies(then) - energies(now))
         chosen = torch.tensor([0, 3])
         both = torch.cat([chosen, chosen + 5])
         now[both, column] = then[both, column]
-        pull.exchanged(blocks[column], chosen)
+        gains.accept(blocks[column], chosen)
 
 
 def test_releases_without_products_are_arranged_as_before(tmp_path: Path) -> None:
@@ -273,8 +273,8 @@ def test_a_class_with_few_records_has_what_the_others_have(
         assert refinement is not None
         every = refinement.departures(independent)
         assert list(every) == [0, 1]
-        for told, departures in ((False, {}), (True, every)):
+        for observed, departures in ((False, {}), (True, every)):
             random = np.random.default_rng(1)
             drawn = refinement.draw(1, 2000, independent, random, departures=departures)
-            errors[told].append(float(np.abs(correlations_of(drawn) - expected).mean()))
+            errors[observed].append(float(np.abs(correlations_of(drawn) - expected).mean()))
     assert np.mean(errors[True]) < 0.7 * np.mean(errors[False])

@@ -85,7 +85,7 @@ def test_noise_alone_makes_nothing_go_together(tmp_path: Path) -> None:
     energy = Counts(counts, rows)
     for _ in range(20):
         energy.learn(rows)
-    gains = [energy.pull(rows).gain(block) for block in blocks_of(PARITY)]
+    gains = [energy.swap_gains(rows).gain(block) for block in blocks_of(PARITY)]
     # A coefficient is the noise over its variance: so small, and the less, the more noise there is.
     assert max(float(torch.as_tensor(gain).abs().max()) for gain in gains) < 30 / counts.noise.min()
 
@@ -108,7 +108,7 @@ def test_gains_are_differences_of_the_energy_and_cells_follow(tmp_path: Path) ->
     released = ReleasedCounts(tables, 255, random.random(cells), np.array([1e-3, 2e-3, 3e-3]))
     energy = Counts(released, rows)
     energy.learn(rows)
-    pull = energy.pull(rows)
+    gains = energy.swap_gains(rows)
     columns = sum(column.dimension for column in features.columns)
 
     def places(rows: torch.Tensor) -> torch.Tensor:
@@ -122,11 +122,11 @@ def test_gains_are_differences_of_the_energy_and_cells_follow(tmp_path: Path) ->
         then = rows.clone()
         then[:6, block.place], then[6:, block.place] = rows[6:, block.place], rows[:6, block.place]
         change = (value[places(then)] - value[places(rows)]).sum(dim=1).view(2, 6).sum(dim=0)
-        assert torch.allclose(torch.as_tensor(pull.gain(block)), change, atol=1e-4)
+        assert torch.allclose(torch.as_tensor(gains.gain(block)), change, atol=1e-4)
         chosen = torch.tensor([0, 3, 5])
         both = torch.cat([chosen, chosen + 6])
         rows[both, block.place] = then[both, block.place]
-        pull.exchanged(block, chosen)
+        gains.accept(block, chosen)
 
 
 def test_shares_are_those_of_the_release(tmp_path: Path) -> None:
@@ -220,7 +220,7 @@ def test_rows_begin_as_pairs_along_a_tree_say() -> None:
     released = ReleasedCounts(features.groups, 255, shares[tables:], np.full(3, 1e-6))
     energy = Counts(released, apart)
     rows = apart.clone()
-    energy.begin(rows, blocks, random)
+    energy.initialise(rows, blocks, random)
     for block in blocks:
         before, after = (each[:, block.place].sum(dim=1).sort().values for each in (apart, rows))
         assert torch.equal(before, after)

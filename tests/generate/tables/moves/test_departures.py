@@ -49,20 +49,20 @@ def test_what_is_lacking_is_how_columns_go_together() -> None:
     found = Departure.of(exact, rows(False))
     z = exact.factors(rows(True)).double().numpy()
     truth = np.corrcoef(z[:, 1:].T)
-    assert found.lacking[1:, 1:][found.free[1:, 1:]].numpy() == pytest.approx(
-        truth[found.free[1:, 1:].numpy()], abs=0.08
+    assert found.difference[1:, 1:][found.changeable[1:, 1:]].numpy() == pytest.approx(
+        truth[found.changeable[1:, 1:].numpy()], abs=0.08
     )
     assert abs(truth[NUMBER - 1, YES - 1]) > 0.4
-    assert not found.free[0].any()  # nothing changes what goes with the constant
-    assert not found.free[ANSWERS, ANSWERS].diagonal(1)[0]  # nor what a column is with itself
+    assert not found.changeable[0].any()  # nothing changes what goes with the constant
+    assert not found.changeable[ANSWERS, ANSWERS].diagonal(1)[0]  # nor what a column is with itself
 
 
 def test_noise_on_it_is_as_large_as_is_said() -> None:
     """Over 500 draws, of columns that are independent."""
     apart, noise = rows(False), 0.01
     made = [Departure.of(released(apart, noise, seed), apart) for seed in range(500)]
-    free = made[0].free
-    drawn = torch.stack([each.lacking for each in made])[:, free]
+    free = made[0].changeable
+    drawn = torch.stack([each.difference for each in made])[:, free]
     said = torch.stack([each.noise for each in made])[:, free].mean(dim=0)
     assert 0.003 < float(said.min()) < float(said.max()) < 0.1  # and hardly any is cut off
     assert (drawn.square().mean(dim=0) / said).numpy() == pytest.approx(1, abs=0.25)
@@ -80,6 +80,6 @@ def test_two_columns_of_two_answers_have_a_quarter_of_the_noise_left() -> None:
         assert torch.allclose(apart @ possible[place, place] @ apart, apart)
         assert torch.allclose(possible[place, place] @ difference, difference)
     found = Departure.of(released(rows(True), 1e-3), rows(False))
-    of_answers = found.taken_off[3:5, 5:7]
+    of_answers = found.projection_factor[3:5, 5:7]
     assert (of_answers > 3.5).all()
-    assert found.taken_off[1, 2] == pytest.approx(1, abs=0.3)
+    assert found.projection_factor[1, 2] == pytest.approx(1, abs=0.3)

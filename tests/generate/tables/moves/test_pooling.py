@@ -16,16 +16,20 @@ COLUMNS = 24
 FREE = ~torch.eye(COLUMNS, dtype=torch.bool)
 
 
-def departure(lacking: NDArray[np.float64], noise: float, taken_off: float = 1.0) -> Departure:
+def departure(
+    difference: NDArray[np.float64], noise: float, projection_factor: float = 1.0
+) -> Departure:
     """Of numbers, with a variance of the noise."""
-    each, pairs = torch.ones(len(lacking)), torch.ones(lacking.shape, dtype=torch.float64)
-    seen = torch.from_numpy(lacking)
-    return Departure(each, each, 1.0, seen, noise * pairs, taken_off * pairs, FREE[: len(lacking)])
+    each, pairs = torch.ones(len(difference)), torch.ones(difference.shape, dtype=torch.float64)
+    seen = torch.from_numpy(difference)
+    return Departure(
+        each, each, 1.0, seen, noise * pairs, projection_factor * pairs, FREE[: len(difference)]
+    )
 
 
 def believed(found: PooledProducts) -> NDArray[np.float64]:
     """What a ridge leaves of it, where all is linear."""
-    left: NDArray[np.float64] = (found.lacking / (1 + found.ridge)).numpy()
+    left: NDArray[np.float64] = (found.difference / (1 + found.ridge)).numpy()
     return left
 
 
@@ -115,5 +119,5 @@ def test_what_was_taken_off_holds_coefficients_back() -> None:
         pooled_products(departure(seen(true, 0.02, 1), 0.02, times), [], FREE, belongs)
         for times in (1, 4)
     )
-    assert torch.equal(left.lacking, plain.lacking)
+    assert torch.equal(left.difference, plain.difference)
     assert torch.allclose(left.ridge, 4 * plain.ridge)

@@ -55,19 +55,19 @@ def test_gains_of_tables_are_differences_of_the_energy_and_cells_follow(
     def of_rows(rows: torch.Tensor) -> torch.Tensor:
         return energy.coefficients[energy.cells(energy.codes(rows))].sum(dim=0)
 
-    take = energy.take(rows, others)
+    copies = energy.copy_gains(rows, others)
     for column, takers in WANTED:
         block = blocks_of(PEOPLE)[column]
         source = torch.from_numpy(random.integers(9, size=7))
         then = rows.clone()
         then[:, block.place] = others[source][:, block.place]
-        gain = torch.as_tensor(take.gain(block, source))
+        gain = torch.as_tensor(copies.gain(block, source))
         change = of_rows(then) - of_rows(rows)
         assert torch.allclose(gain, change, rtol=1e-4, atol=1e-3)
         assert float(gain.abs().max()) > 0.1
         chosen = torch.tensor(takers)
         rows[chosen] = then[chosen]
-        take.taken(block, source, chosen)
+        copies.accept(block, source, chosen)
 
 
 RARE = TableSchema(

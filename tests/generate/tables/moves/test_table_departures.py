@@ -54,19 +54,19 @@ def test_a_table_lacks_what_independent_columns_do_not_have() -> None:
     found = departure(WHOLE, 0.0)
     one, other = (shares_among(records, 255)(side) for side in WHOLE.sides)
     assert found.expected == pytest.approx(torch.outer(one, other).flatten())
-    lacking = found.lacking * found.scale
-    assert lacking.numpy() == pytest.approx(counted(WHOLE, records) - found.expected.numpy())
-    assert np.abs(lacking.numpy() - counted(WHOLE, records) + counted(WHOLE, apart)).max() < 0.03
+    difference = found.difference * found.scale
+    assert difference.numpy() == pytest.approx(counted(WHOLE, records) - found.expected.numpy())
+    assert np.abs(difference.numpy() - counted(WHOLE, records) + counted(WHOLE, apart)).max() < 0.03
 
 
 def test_a_folded_table_lacks_the_same_in_its_four_cells() -> None:
     """As long as no cell of missing numbers has anything of its own."""
     whole, folded = departure(WHOLE, 0.0), departure(FOLDED, 0.0)
     assert folded.expected.numpy() == pytest.approx(whole.expected.numpy())
-    cells = (folded.lacking * folded.scale).view(2, 3).numpy()
+    cells = (folded.difference * folded.scale).view(2, 3).numpy()
     assert cells[:, 2] == pytest.approx(0.0)
     assert cells[:, :2] == pytest.approx(cells[0, 0] * np.array([[1, -1], [-1, 1]]))
-    exact = (whole.lacking * whole.scale).view(2, 3).numpy()
+    exact = (whole.difference * whole.scale).view(2, 3).numpy()
     assert cells[:, :2] == pytest.approx(exact[:, :2], abs=0.01)
     assert cells[0, 0] > 0.05
 
@@ -75,7 +75,7 @@ def test_a_folded_table_lacks_the_same_in_its_four_cells() -> None:
 def test_noise_is_what_is_said(table: MarginalGroup) -> None:
     exact = departure(table, 0.0)
     made = [departure(table, 0.02, seed) for seed in range(400)]
-    off = torch.stack([each.lacking - exact.lacking for each in made])[:, [0, 1, 3, 4]]
+    off = torch.stack([each.difference - exact.difference for each in made])[:, [0, 1, 3, 4]]
     variance = off.square().mean(dim=0)
     assert (variance / made[0].noise[[0, 1, 3, 4]]).numpy() == pytest.approx(1, abs=0.3)
     # All four cells of a folded one have the same noise.
@@ -86,7 +86,7 @@ def test_noise_is_what_is_said(table: MarginalGroup) -> None:
 def test_a_folded_table_tells_a_correlation_by_less_noise() -> None:
     """Of half the variance that four cells leave, and said by how much."""
     whole, folded = (
-        np.std([departure(table, 0.02, seed).lacking[0].item() for seed in range(400)])
+        np.std([departure(table, 0.02, seed).difference[0].item() for seed in range(400)])
         for table in (WHOLE, FOLDED)
     )
     assert folded < 0.5 * whole

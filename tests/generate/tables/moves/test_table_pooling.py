@@ -19,9 +19,9 @@ def departure(truth: NDArray[np.float64], noise: float, seed: int) -> TableDepar
     """Tables of 16 cells that are equally frequent, with a variance of the noise on each."""
     drawn = np.random.default_rng(seed).normal(0, np.sqrt(noise), truth.shape)
     each = torch.full_like(EXPECTED, noise)
-    as_one = torch.ones(TABLES, dtype=torch.int64)
+    tied = torch.ones(TABLES, dtype=torch.int64)
     return TableDeparture(
-        SIZES, as_one, EXPECTED > 0, EXPECTED, torch.from_numpy(truth + drawn), each
+        SIZES, tied, EXPECTED > 0, EXPECTED, torch.from_numpy(truth + drawn), each
     )
 
 
@@ -34,7 +34,7 @@ def true_tables(seed: int) -> NDArray[np.float64]:
 
 def error(own: TableDeparture, others: list[TableDeparture], truth: NDArray[np.float64]) -> float:
     found = pooled_tables(own, others)
-    believed = (found.lacking / (1 + found.ridge)).numpy()
+    believed = (found.difference / (1 + found.ridge)).numpy()
     return float(np.square(believed - truth).mean())
 
 
@@ -56,7 +56,7 @@ def test_of_tables_in_which_nothing_goes_together_nothing_is_believed() -> None:
     nothing = np.zeros(TABLES * CELLS)
     looks = [departure(nothing, 0.16, seed) for seed in range(3)]
     found = pooled_tables(looks[0], looks[1:])
-    believed = (found.lacking / (1 + found.ridge)).numpy()
+    believed = (found.difference / (1 + found.ridge)).numpy()
     assert np.square(believed).mean() < 0.05 * 0.16
 
 
@@ -64,6 +64,6 @@ def test_without_others_nothing_changes_but_the_ridge() -> None:
     own = departure(true_tables(0), 0.01, 1)
     found = pooled_tables(own, [])
     shares, noise = found.shares(own)
-    assert torch.equal(found.lacking, own.lacking)
-    assert np.concatenate(shares) == pytest.approx(EXPECTED.numpy() + own.lacking.numpy() / 4)
+    assert torch.equal(found.difference, own.difference)
+    assert np.concatenate(shares) == pytest.approx(EXPECTED.numpy() + own.difference.numpy() / 4)
     assert noise == pytest.approx(np.full(TABLES, 0.1 / 4))

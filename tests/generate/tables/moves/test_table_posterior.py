@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from dpntk.common.features.marginals.cells import MarginalColumn, MarginalGroup
 from dpntk.generate.tables.moves.table_departures import shares_among
-from dpntk.generate.tables.moves.table_posterior import Look, posterior_tables
+from dpntk.generate.tables.moves.table_posterior import TableObservation, posterior_tables
 
 ROWS = 20_000
 FIRST, SECOND = MarginalColumn(0, 1, 64, -1), MarginalColumn(1, 1, 64, -1)
@@ -34,7 +34,7 @@ def shares(table: MarginalGroup, records: torch.Tensor) -> NDArray[np.float64]:
 def test_two_halves_tell_a_table_of_many_cells() -> None:
     """Which rows of correlation .8 have; held to the halves alone, they would have .4."""
     records = rows(0.8)
-    look = Look(HALVES, True, True, shares(HALVES, records), 1e-3)
+    look = TableObservation(HALVES, True, True, shares(HALVES, records), 1e-3)
     ((table, found),) = posterior_tables([look], shares_among(records, 255))
     assert [side.known for side in table.sides] == [8, 8]
     assert found.numpy() == pytest.approx(shares(table, records), abs=0.01)
@@ -51,7 +51,7 @@ def test_parts_that_follow_no_law_are_kept() -> None:
     records = torch.stack([first, (2 * (first - 0.5)).abs()], dim=1)
     thirds = (replace(FIRST, merged=(0, 28, 36)), replace(SECOND, merged=(0, 7, 15)))
     table = MarginalGroup(thirds)
-    look = Look(table, True, False, shares(table, records), 1e-3)
+    look = TableObservation(table, True, False, shares(table, records), 1e-3)
     ((finer, found),) = posterior_tables([look], shares_among(records, 255))
     assert all(len(side.merged) >= 8 for side in finer.sides)
     levels = torch.cartesian_prod(torch.arange(256), torch.arange(256))
@@ -72,8 +72,8 @@ def test_cells_that_are_drowned_are_as_the_halves_have_them() -> None:
     many = MarginalGroup((FIRST, SECOND))
     noise = 10 / many.dimension
     noisy = shares(many, records) + np.random.default_rng(0).normal(0, noise, many.dimension)
-    halves = Look(HALVES, True, True, shares(HALVES, records), 1e-3)
-    drowned = Look(many, False, False, noisy, noise)
+    halves = TableObservation(HALVES, True, True, shares(HALVES, records), 1e-3)
+    drowned = TableObservation(many, False, False, noisy, noise)
     assert drowned.has_low_signal
     _, (table, found) = posterior_tables([halves, drowned], shares_among(records, 255))
     assert table == many
@@ -92,8 +92,8 @@ def test_what_is_measured_in_more_cells_is_not_said_by_a_law_as_well() -> None:
     parts = tuple(replace(side, merged=tuple(range(0, 64, 4))) for side in (FIRST, SECOND))
     finer = MarginalGroup(parts)
     seen = shares(finer, records)
-    halves = Look(HALVES, True, False, shares(HALVES, records), 1e-3)
-    measured = Look(finer, False, False, seen, 1e-3)
+    halves = TableObservation(HALVES, True, False, shares(HALVES, records), 1e-3)
+    measured = TableObservation(finer, False, False, seen, 1e-3)
     shares_of = shares_among(records, 255)
     (table, kept), (_, found) = posterior_tables([halves, measured], shares_of)
     assert table == HALVES
@@ -110,7 +110,9 @@ def test_columns_are_those_of_the_rows() -> None:
     shares_of = shares_among(records, 255)
     seen = shares(HALVES, rows(0.8)) + np.array([0.05, 0.0, 0.0, 0.0])
     for folded in (False, True):
-        ((table, found),) = posterior_tables([Look(HALVES, True, folded, seen, 0.01)], shares_of)
+        ((table, found),) = posterior_tables(
+            [TableObservation(HALVES, True, folded, seen, 0.01)], shares_of
+        )
         cells = found.view([side.dimension for side in table.sides])
         for axis, side in enumerate(table.sides):
             assert cells.sum(dim=1 - axis).numpy() == pytest.approx(
@@ -122,6 +124,6 @@ def test_a_number_that_no_row_has_goes_with_nothing() -> None:
     gone = MarginalColumn(1, 1, 64, 2, merged=(0, 32))
     table = MarginalGroup((HALVES.sides[0], gone))
     records = torch.cat([rows(0.8), torch.ones(ROWS, 1)], dim=1)
-    look = Look(table, True, True, shares(table, records), 0.01)
+    look = TableObservation(table, True, True, shares(table, records), 0.01)
     ((_, found),) = posterior_tables([look], shares_among(records, 255))
     assert float(found.sum()) == pytest.approx(1)

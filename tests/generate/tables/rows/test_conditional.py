@@ -23,8 +23,8 @@ from dpntk.common.schema.table import TableSchema
 from dpntk.common.sources import open_source
 from dpntk.common.sources.options import SourceOptions
 from dpntk.embed import TangentOptions, embed
-from dpntk.generate.tables.columns.likely import likely_columns
-from dpntk.generate.tables.moves.conditioned import Given
+from dpntk.generate.tables.columns.estimation import estimate_columns
+from dpntk.generate.tables.moves.conditioned import ConditionEnergy
 from dpntk.generate.tables.moves.energy import Energy
 from dpntk.generate.tables.moves.relu_features import ReluFeatures
 from dpntk.generate.tables.moves.swap import SwapMoves
@@ -85,7 +85,7 @@ def draw(tmp_path_factory: pytest.TempPathFactory) -> Draw:
     path.write_text(trees())
     embedding = embed(path, TangentOptions(width=20), SourceOptions(schema=TREES))
     made = unrecorded_release(embedding, PrivacyParameters(10.0, 1e-5))
-    model = RowModel(TREES, None, likely_columns(made, 0), refinement=refinement_of(made))
+    model = RowModel(TREES, None, estimate_columns(made, 0), refinement=refinement_of(made))
 
     def drawn(count: int, where: str, seed: int = 1) -> Drawn:
         return draw_rows(model, count, made.class_weights, seed, where)
@@ -131,9 +131,9 @@ def test_rows_that_do_not_hear_of_their_condition_would_be_seen(
         goal = self._goal
         columns = goal.some_columns(self._random)
         nothing = torch.zeros_like(goal.mean)
-        goal.tangents.lend(records, others, nothing, columns, self._random, [given])
+        goal.tangents.swap_with(records, others, nothing, columns, self._random, [given])
 
-    monkeypatch.setattr(SwapMoves, "lend", deaf)
+    monkeypatch.setattr(SwapMoves, "swap_with", deaf)
     rows = draw(COUNT, "kind = yew").table
     assert set(rows["kind"].to_pylist()) == {"yew"}
     found = off(rows)
@@ -166,7 +166,7 @@ def test_the_law_under_a_condition_is_exact() -> None:
         def learn(self, records: Tensor) -> None:
             raise AssertionError
 
-        def pull(self, records: Tensor) -> Agreeing:
+        def swap_gains(self, records: Tensor) -> Agreeing:
             self._records = records
             return self
 
@@ -177,7 +177,7 @@ def test_the_law_under_a_condition_is_exact() -> None:
             energy = (self._same(after) - self._same(self._records)) * strength
             return energy.view(2, -1).sum(dim=0)
 
-        def exchanged(self, block: Block, chosen: Tensor) -> None: ...
+        def accept(self, block: Block, chosen: Tensor) -> None: ...
 
         @staticmethod
         def _same(rows: Tensor) -> Tensor:
@@ -192,11 +192,11 @@ def test_the_law_under_a_condition_is_exact() -> None:
     law = torch.cat([eye[left], eye[right]], dim=1)  # rows that follow it
     rows = torch.cat([eye[np.zeros(4000, int)], eye[np.ones(4000, int)]], dim=1)  # far from it
     before = law.clone()
-    given = Given(parse_condition("left = oak", schema.by_name), schema, 0)
+    given = ConditionEnergy(parse_condition("left = oak", schema.by_name), schema, 0)
     tangents = ReluFeatures(draw_network((Linear(4), Activation("relu")), (6,)))
     theta = torch.zeros(tangents.mean(rows[:10]).shape)
     for _ in range(30):
-        tangents.lend(rows, law, theta, blocks, random, [Agreeing(), given])
+        tangents.swap_with(rows, law, theta, blocks, random, [Agreeing(), given])
     assert bool(given.holds(rows).all())
     shares = rows[:, 3:].mean(dim=0)
     assert shares.tolist() == pytest.approx(

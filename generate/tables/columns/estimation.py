@@ -19,7 +19,7 @@ columns. So V_c adds its variance to that of the noise: the variance under rando
 independent rows, minus what single columns explain (the interactions of an analysis of variance,
 Hoeffding 1948, "A class of statistics with asymptotically normal distribution", section 5). Under
 strong noise this hardly matters. Under weak noise, the mean feature counts only in directions in
-which pairs of columns cannot move it; and with next to no noise (`PLAIN`), not at all.
+which pairs of columns cannot move it; and with next to no noise (`NEGLIGIBLE_NOISE`), not at all.
 """
 
 from __future__ import annotations
@@ -40,8 +40,8 @@ from ...kernels.mean_embedding import released_mean
 from ..marginals import ColumnMarginal, marginals_of
 from ..refinement import has_own_columns, noise_on_all
 from .cells import Columns, Shares
-from .evidence import Evidence, Witness
-from .minimum import least
+from .evidence import Evidence, EvidenceSource
+from .minimum import minimise_by_lbfgs
 from .tilts import tilted
 
 _JUMP: Final = 0.6
@@ -52,16 +52,16 @@ _SPREAD: Final = 1.0
 """Prior scale of the differences between the log shares of categories."""
 _SPREAD_OF_CLASS: Final = 0.6
 """The same for a class's deviation d."""
-_SELDOM: Final = -4.2
+_LOG_ODDS_OF_MISSING: Final = -4.2
 """Prior mean of the log odds that a number is missing, about one in 67. It does not follow from the
 number of cells: with five answers to a question, that would be a fifth."""
 _SPREAD_OF_MISSING: Final = 1.5
 """Prior scale of these log odds."""
-PLAIN: Final = 2e-4
+NEGLIGIBLE_NOISE: Final = 2e-4
 """With at most this much noise on an entry of its mean feature, a class takes the posterior means
 of its own marginals: the mean feature also shows that numbers are not spread evenly within a
 cell."""
-_FREE: Final = 20.0
+_WEAK_PRIOR: Final = 20.0
 """Width of a weak prior that only makes the solution unique."""
 _ROUNDS: Final = 2
 """Rounds of estimation, each linearised around independent rows with the last shares."""
@@ -71,7 +71,7 @@ _MOST_PRODUCTS: Final = 1 << 38
 more, the mean feature is not used."""
 
 
-def likely_columns(release: Release, seed: int) -> tuple[ColumnMarginal, ...]:
+def estimate_columns(release: Release, seed: int) -> tuple[ColumnMarginal, ...]:
     """The denoised marginals of a release of a table.
 
     Guarantee:
@@ -91,9 +91,13 @@ def likely_columns(release: Release, seed: int) -> tuple[ColumnMarginal, ...]:
     if not mean.noise.any():
         return noisy
     columns = Columns(noisy)
-    witness = Witness.of(release, mean, columns, np.random.default_rng(seed))
+    witness = EvidenceSource.of(release, mean, columns, np.random.default_rng(seed))
     shares = np.concatenate([marginal.posterior_mean for marginal in noisy], axis=1)
-    possible, own, plain = columns.possible(), has_own_columns(mean.noise), mean.noise <= PLAIN
+    possible, own, plain = (
+        columns.possible(),
+        has_own_columns(mean.noise),
+        mean.noise <= NEGLIGIBLE_NOISE,
+    )
     products = columns.overlap.shape[1] ** 2 * witness.split
     if products > _MOST_PRODUCTS:
         plain = np.ones_like(plain)
@@ -102,22 +106,22 @@ def likely_columns(release: Release, seed: int) -> tuple[ColumnMarginal, ...]:
     asked, rare = np.flatnonzero(own & ~plain), np.flatnonzero(~own & ~plain)
     with progress("columns", _ROUNDS * len(asked) + len(rare), "classes") as advance:
         for _ in range(0 if plain.all() else _ROUNDS):
-            evidence = [Evidence.nothing(columns)] * len(shares)
+            evidence = [Evidence.uninformative(columns)] * len(shares)
             for label in asked.tolist():
-                evidence[label] = witness.asked(label, shares[label])
+                evidence[label] = witness.of_class(label, shares[label])
                 advance(1, "")
-            together = Evidence.together(evidence)
-            shares, start = _most_likely(columns, noisy, possible, shares, together, start)
+            together = Evidence.stacked(evidence)
+            shares, start = _posterior_mode(columns, noisy, possible, shares, together, start)
         shares[plain] = exact
         shares[~own] = release.class_weights @ shares
         noise = noise_on_all(noisy[0].noise)
         for label in rare.tolist():
-            shares[label] = tilted(columns, shares[label], noise, partial(witness.asked, label))
+            shares[label] = tilted(columns, shares[label], noise, partial(witness.of_class, label))
             advance(1, "")
     return columns.known(shares)
 
 
-def _most_likely(
+def _posterior_mode(
     columns: Columns,
     noisy: tuple[ColumnMarginal, ...],
     possible: NDArray[np.bool_],
@@ -137,36 +141,36 @@ def _most_likely(
 
     def loss(logits: Tensor) -> Tensor:
         now = shares_by(logits)
-        total = evidence.against((now - around) @ overlap)
+        total = evidence.negative_log_likelihood((now - around) @ overlap)
         total = total + (precision * (seen - now).square().sum(dim=1)).sum() / 2
         for marginal, part in zip(noisy, logits.split(columns.sizes, dim=1), strict=True):
             total = total + _prior(marginal, part)
         return total
 
-    logits = least(loss, start, _STEPS)
+    logits = minimise_by_lbfgs(loss, start, _STEPS)
     return shares_by(logits).numpy(), logits
 
 
 def _prior(marginal: ColumnMarginal, logits: Tensor) -> Tensor:
     """Negative log prior of u and d of one column, (1 + classes, cells)."""
     common, own = logits[0], logits[1:]
-    wide = (logits / _FREE).square().sum() / 2
+    wide = (logits / _WEAK_PRIOR).square().sum() / 2
     if not isinstance(marginal.block.encoding, NumericEncoding):
-        return wide + (common / _SPREAD).square().sum() / 2 + _soft(own / _SPREAD_OF_CLASS)
+        return wide + (common / _SPREAD).square().sum() / 2 + _pseudo_huber(own / _SPREAD_OF_CLASS)
     numbers = logits[:, : marginal.points]
     steps = numbers.diff(dim=1)
     missing = logits[:, marginal.points :]
-    seldom = missing[0] - numbers[0].logsumexp(dim=0) - _SELDOM
+    seldom = missing[0] - numbers[0].logsumexp(dim=0) - _LOG_ODDS_OF_MISSING
     of_class = missing[1:] - numbers[1:].mean(dim=1, keepdim=True)
     return (
         wide
         + (steps[0] / _JUMP).square().log1p().sum()
-        + _soft(steps[1:] / _JUMP_OF_CLASS)
+        + _pseudo_huber(steps[1:] / _JUMP_OF_CLASS)
         + (seldom / _SPREAD_OF_MISSING).square().sum() / 2
-        + _soft(of_class / _SPREAD_OF_CLASS)
+        + _pseudo_huber(of_class / _SPREAD_OF_CLASS)
     )
 
 
-def _soft(values: Tensor) -> Tensor:
+def _pseudo_huber(values: Tensor) -> Tensor:
     """A pseudo-Huber penalty: quadratic near 0, linear far away, so that a few may be large."""
     return ((1 + values.square()).sqrt() - 1).sum()
