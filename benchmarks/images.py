@@ -223,7 +223,7 @@ class Distances:
             ModuleError: it cannot be used.
         """
         metric = FeatureMetric.of_module(module, test.shape)
-        return cls(metric, Gaussian.of(metric.said_of(test)))
+        return cls(metric, Gaussian.of(metric.features_of(test)))
 
     @property
     def name(self) -> str:
@@ -232,7 +232,7 @@ class Distances:
 
     def to(self, images: LabelledImages) -> dict[str, float]:
         """How far images are, by the score's name."""
-        return {self.name: self.test.distance(Gaussian.of(self.metric.said_of(images)))}
+        return {self.name: self.test.distance(Gaussian.of(self.metric.features_of(images)))}
 
 
 def result_of(data: Path, run: Run, distances: Sequence[Distances] = ()) -> dict[str, float]:

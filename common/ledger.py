@@ -216,7 +216,7 @@ class Ledger:
         """The ledger with one more release."""
         return replace(self, entries=(*self.entries, entry))
 
-    def going_on_with(self, later: Ledger) -> Ledger:
+    def with_later(self, later: Ledger) -> Ledger:
         """The ledger with the releases and ceilings of another.
 
         Releases from parts count as releases from the whole, which may overstate but never
@@ -231,25 +231,27 @@ class Ledger:
             loss. (docs/privacy/proofs.md, statement 11.)
         """
         if not self.all_entries and not self.parts:
-            return later if self.ceiling is None else later._under(self.ceiling)
+            return later if self.ceiling is None else later._with_ceiling(self.ceiling)
         new = tuple(dict.fromkeys(e for e in later.all_entries if e not in self.entries))
         rest = self._without(frozenset(new))
         joint = replace(rest, entries=(*rest.entries, *new))
-        here = tuple(joint._bound())
-        for ceiling, bound in later._bound():
+        here = tuple(joint._bound_releases())
+        for ceiling, bound in later._bound_releases():
             if not any(own.keeps(ceiling) and bound <= those for own, those in here):
-                joint = joint._under(ceiling)
+                joint = joint._with_ceiling(ceiling)
         return joint
 
-    def _bound(self, above: frozenset[str] = frozenset()) -> Iterator[tuple[PrivacyBudget, Ids]]:
+    def _bound_releases(
+        self, above: frozenset[str] = frozenset()
+    ) -> Iterator[tuple[PrivacyBudget, Ids]]:
         """All ceilings, each with the releases that it binds, including those from the whole."""
         own = above | {entry.release_id for entry in self.entries}
         if self.ceiling is not None:
             yield self.ceiling, own | {entry.release_id for entry in self.all_entries}
         for part in self.parts:
-            yield from part._bound(own)
+            yield from part._bound_releases(own)
 
-    def _under(self, ceiling: PrivacyBudget) -> Ledger:
+    def _with_ceiling(self, ceiling: PrivacyBudget) -> Ledger:
         """The ledger, bound by one more ceiling."""
         whole = self
         while whole.ceiling is not None:  # a single part is the whole again
@@ -262,7 +264,7 @@ class Ledger:
             return replace(self, ceiling=ceiling)
         return Ledger(ceiling=ceiling, parts=(self,))  # neither ceiling implies the other
 
-    def beginning_with(self, spent: tuple[Entry, ...]) -> Ledger:
+    def with_earlier(self, spent: tuple[Entry, ...]) -> Ledger:
         """The ledger with releases that were used in making its embedding.
 
         Args:
@@ -274,10 +276,10 @@ class Ledger:
         rest = self._without(frozenset(first))
         return replace(rest, entries=(*first, *rest.entries))
 
-    def renewed_by(self, copy: Ledger) -> Ledger:
+    def with_copy(self, copy: Ledger) -> Ledger:
         """The ledger with the releases of a copy of its embedding, which has the same parts."""
         alike = copy.parts == self.parts
-        return self.going_on_with(replace(copy, parts=()) if alike else copy)
+        return self.with_later(replace(copy, parts=()) if alike else copy)
 
     def covers(self, other: Ledger) -> bool:
         """Whether it includes everything in another ledger, whose parts have the same order."""

@@ -87,7 +87,7 @@ def merge(paths: Sequence[Path | str]) -> Embedding:
         except SchemaError as error:
             raise MergeError(f"{path} does not fit in: {error}") from error
         whole = replace(whole, sums=totals.sums, counts=totals.counts)
-    ledger = Ledger(parts=tuple(parts)).beginning_with(whole.schema.spent)
+    ledger = Ledger(parts=tuple(parts)).with_earlier(whole.schema.spent)
     return replace(whole, ledger=ledger, run="", shards=tuple(sorted(owner)))
 
 

@@ -24,9 +24,9 @@ from dpntk.common.schema.table import TableSchema
 from dpntk.common.sources.options import SourceOptions
 from dpntk.embed import Embedding, TangentOptions, embed
 from dpntk.release import PrivacyParameters
+from dpntk.release.publishing.layout import CHOSEN_PAIRS, layout_of_embedding
 from dpntk.release.publishing.parameters import noise_for
 from dpntk.release.publishing.selection import select_pairs
-from dpntk.release.publishing.weighing import CHOSEN, weigh_embedding
 
 from ..material.named import named_table
 from ..tables import delta_for, prepare
@@ -55,19 +55,24 @@ def shares(embedding: Embedding, epsilon: float, draws: int) -> list[float]:
     parts, schema = parts_of(embedding.feature_map), embedding.schema
     assert isinstance(schema, TableSchema)
     parameters = PrivacyParameters(epsilon, delta_for(embedding.records))
-    released = weigh_embedding(embedding, noise_for(embedding, parameters), embedding.records)
+    released = layout_of_embedding(embedding, noise_for(embedding, parameters), embedding.records)
     place = parts.moment_place
     products = (released.first_rows >= place.start) & (released.first_rows < place.stop)
     noise, exact = float(released.noise()[products].max()), embedding.sums[place].astype(float)
     of_pairs, random = apart(embedding), np.random.default_rng(SEED)
-    best = float(np.sort(of_pairs)[-CHOSEN:].sum())
+    best = float(np.sort(of_pairs)[-CHOSEN_PAIRS:].sum())
 
     def share(sums: NDArray[np.float64], noise: float) -> float:
-        return float(of_pairs[select_pairs(parts, schema, sums, noise, CHOSEN)].sum()) / best
+        return float(of_pairs[select_pairs(parts, schema, sums, noise, CHOSEN_PAIRS)].sum()) / best
 
     noisy = [share(exact + random.normal(0, noise, exact.shape), noise) for _ in range(draws)]
     error = float(np.std(noisy)) / draws**0.5
-    return [share(exact, 0.0), float(np.mean(noisy)), error, CHOSEN * float(of_pairs.mean()) / best]
+    return [
+        share(exact, 0.0),
+        float(np.mean(noisy)),
+        error,
+        CHOSEN_PAIRS * float(of_pairs.mean()) / best,
+    ]
 
 
 def main() -> None:

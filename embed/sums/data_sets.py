@@ -87,7 +87,7 @@ def joint_ledger(ledgers: Iterable[Ledger]) -> Ledger:
         from the whole, except those of the first ledger. Every ceiling set for one of the
         embeddings, or for a part of one, binds all of them. (docs/privacy/proofs.md, statement 11.)
     """
-    return functools.reduce(Ledger.going_on_with, ledgers)
+    return functools.reduce(Ledger.with_later, ledgers)
 
 
 def spent_on_records_of(embedding: Embedding) -> Ledger:
@@ -100,7 +100,7 @@ def spent_on_records_of(embedding: Embedding) -> Ledger:
     members = [registry[name] for name in sorted(_names(registry, embedding))]
     own = [some[digest].ledger for some in members if digest in some]
     others = [each.ledger for some in members for key, each in some.items() if key != digest]
-    return joint_ledger([functools.reduce(Ledger.renewed_by, own, embedding.ledger), *others])
+    return joint_ledger([functools.reduce(Ledger.with_copy, own, embedding.ledger), *others])
 
 
 def declared_ledger(embedding: Embedding) -> Ledger:
@@ -111,7 +111,7 @@ def declared_ledger(embedding: Embedding) -> Ledger:
     """
     registry, digest = _read(registry_path()), embedding.totals.digest()
     known = [m[digest].ledger for m in registry.values() if digest in m]
-    own = functools.reduce(Ledger.going_on_with, known, Ledger())
+    own = functools.reduce(Ledger.with_later, known, Ledger())
     return replace(spent_on_records_of(embedding), ceiling=own.ceiling)
 
 
@@ -200,7 +200,7 @@ def _enter(names: Iterable[str], embedding: Embedding, path: Path) -> None:
         known = members[digest].ledger if digest in members else Ledger()
         if not any(member.ledger.all_entries for member in members.values()):
             known = replace(known, ceiling=None)  # it may still be raised
-        ledger = embedding.ledger.renewed_by(known)  # a copy may have been released from
+        ledger = embedding.ledger.with_copy(known)  # a copy may have been released from
         members[digest] = Member(str(path.resolve()), ledger)
     document = {
         "format": _FORMAT,

@@ -64,7 +64,7 @@ def save_embedding(
         if ceiling is not None:
             _require_not_raised(ceiling, embedding.ledger, path)
             _require_not_raised(ceiling, declared_ledger(embedding), path)
-        ledger = before.going_on_with(embedding.ledger).beginning_with(embedding.schema.spent)
+        ledger = before.with_later(embedding.ledger).with_earlier(embedding.schema.spent)
         ledger = replace(ledger, ceiling=ceiling or ledger.ceiling)
         embedding = replace(embedding, ledger=ledger)
         if data_set is not None:

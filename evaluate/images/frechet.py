@@ -46,7 +46,7 @@ class FeatureMetric:
     features: Features
     module: str | None = None
 
-    def said_of(self, images: LabelledImages) -> NDArray[np.float64]:
+    def features_of(self, images: LabelledImages) -> NDArray[np.float64]:
         """The features of images, float64 (n, d).
 
         Raises:
@@ -59,10 +59,10 @@ class FeatureMetric:
                 self.features(torch.from_numpy(images.images(part)))
                 for part in np.array_split(np.arange(len(images)), -(-len(images) // _BATCH))
             ]
-        said: NDArray[np.float64] = torch.cat(parts).double().numpy()
-        if not np.isfinite(said).all():
+        features: NDArray[np.float64] = torch.cat(parts).double().numpy()
+        if not np.isfinite(features).all():
             raise DataError(f"the {self.name} are not finite for every image")
-        return said
+        return features
 
     @classmethod
     def of_module(cls, path: Path, shape: tuple[int, int, int]) -> FeatureMetric:

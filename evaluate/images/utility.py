@@ -59,7 +59,7 @@ def measure(
     classifiers = {**CLASSIFIERS, **(IN_COLOUR if test.channels > 1 else {})}
     if test.classes < 2:
         classifiers = {}
-    real = None if metric is None else metric.said_of(test)
+    real = None if metric is None else metric.features_of(test)
     total = len(training_sets) * len(classifiers) + len(further)
     with progress("evaluating", total, "classifiers") as advance:
         for name, train in training_sets.items():
@@ -70,11 +70,11 @@ def measure(
                 advance(1, f"{classifier} on {name}: {accuracy[classifier]:.3f}")
             distances = {}
             if metric is not None and real is not None:
-                said = metric.said_of(train)
-                distances = _distances(said, real, seed)
+                features = metric.features_of(train)
+                distances = _distances(features, real, seed)
                 if test.classes > 1 and metric.module is not None:
                     accuracy[LINEAR] = linear_on_features(
-                        (said, train.labels), (real, test.labels), seed
+                        (features, train.labels), (real, test.labels), seed
                     )
             rows.append(Accuracies(name, len(train), accuracy, distances))
             further = {}

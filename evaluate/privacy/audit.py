@@ -30,9 +30,9 @@ from ...common.schema.table import TableSchema
 from ...embed.sums.accumulate import ClassSums
 from ...embed.sums.file import Embedding, load_embedding
 from ...release.mechanism.gaussian import NoiseScale, add_noise, noisy_counts
+from ...release.publishing.layout import ReleaseLayout, layout_of_embedding
 from ...release.publishing.measurement import known_records
 from ...release.publishing.parameters import PrivacyParameters, noise_for
-from ...release.publishing.weighing import Weighed, weigh_embedding
 from .lower_bounds import Scores, epsilon_clopper_pearson, epsilon_from_gdp
 
 DEFAULT_RUNS: Final = 10_000
@@ -204,7 +204,7 @@ def audit(
     uniform, delta = noise_for(embedding, parameters), parameters.delta_for(embedding.records)
     counts = noisy_counts(embedding.counts, uniform)
     records = known_records(embedding, counts, uniform, adjacency)
-    released = weigh_embedding(embedding, uniform, records)
+    released = layout_of_embedding(embedding, uniform, records)
     scale = released.scale
     opened = module_for(embedding.feature_map, module)
     pair = _farthest(_pairs(embedding, released, opened, adjacency, canaries), scale)
@@ -247,7 +247,7 @@ def audit(
 
 def _pairs(
     embedding: Embedding,
-    released: Weighed,
+    released: ReleaseLayout,
     module: PublicModule | None,
     adjacency: Adjacency,
     canaries: int,
@@ -288,7 +288,7 @@ def _pairs(
 def _pair(
     name: str,
     embedding: Embedding,
-    released: Weighed,
+    released: ReleaseLayout,
     module: PublicModule | None,
     first: tuple[NDArray[np.uint8], int] | None,
     second: tuple[NDArray[np.uint8], int],

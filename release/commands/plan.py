@@ -37,7 +37,7 @@ from ..file.model import INDISTINCT
 from ..mechanism.composition import remaining, strictest, total_of
 from ..publishing.parameters import ClassCounts, PrivacyParameters
 from ..publishing.plan import Plan, plan
-from ..publishing.private_bounds import rows_to_stand_out
+from ..publishing.private_bounds import rows_to_exceed_noise
 from .ceiling import ceiling_remark
 from .class_counts import class_count_options
 from .forecast import forecast_document, forecasts_around, show_forecast
@@ -282,7 +282,7 @@ def _unit_row(unit: PrivacyUnit | None) -> list[tuple[str, str, str]]:
 
 def _where_bounds_are_found(planned: Plan, feature_map: FeatureMap) -> str:
     assert isinstance(feature_map, MarginalFeatures)  # the map of magnitudes
-    least = rows_to_stand_out(feature_map, planned.sigma)
+    least = rows_to_exceed_noise(feature_map, planned.sigma)
     return (
         "Bounds: a magnitude, numbers to a factor of about 1.8, stands out from the noise from "
         f"{least:,.0f} rows on, and what is beyond those that do is clipped: a column of ten "

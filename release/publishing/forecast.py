@@ -123,7 +123,7 @@ def forecast(schema: TableSchema, plans: Sequence[Plan]) -> Forecasts | None:
         return None
     random = np.random.default_rng(_SEED)
     rows = min(plans[0].records, _MOST_ROWS)
-    tables = [_MadeUp.of(schema, parts.moments, rows, random) for _ in range(_RUNS)]
+    tables = [_Simulation.of(schema, parts.moments, rows, random) for _ in range(_RUNS)]
     found = []
     for plan in plans:
         noise = plan.blur / parts.moment_weight / np.sqrt(2)  # each product appears twice
@@ -147,7 +147,7 @@ def forecast(schema: TableSchema, plans: Sequence[Plan]) -> Forecasts | None:
 
 
 @dataclass(frozen=True, eq=False)
-class _MadeUp:
+class _Simulation:
     """Statistics of a simulated table, weighted as products in releases are, and test rows.
 
     Attributes:
@@ -174,8 +174,8 @@ class _MadeUp:
     @classmethod
     def of(
         cls, schema: TableSchema, moments: MomentFeatures, rows: int, random: np.random.Generator
-    ) -> _MadeUp:
-        records, labels = _made_up_rows(schema, 2 * rows, random)
+    ) -> _Simulation:
+        records, labels = _simulated_rows(schema, 2 * rows, random)
         z = moments.steps(torch.from_numpy(records)).numpy().astype(np.float64)
         seen, kept = z[:rows], z[rows:]
         weight = 1 / np.square(seen).sum(axis=1)
@@ -258,7 +258,7 @@ def _james_stein(noisy: Floats, noise: Floats, where: NDArray[np.bool_]) -> Floa
     return np.where(where, noisy * signal / (signal + np.square(noise)), noisy)
 
 
-def _made_up_rows(
+def _simulated_rows(
     schema: TableSchema, rows: int, random: np.random.Generator
 ) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
     """Encoded rows of a simulated table, and their classes.

@@ -69,7 +69,7 @@ def forecast_of_images(schema: ImageSchema, plans: Sequence[Plan]) -> Forecasts 
     maps = [known for plan in plans if (known := _map_of(plan.feature_map))]
     if not plans or len(maps) < len(plans) or not 2 <= classes <= _KINDS:
         return None
-    parts = _likeness(schema.side, schema.channels, classes, plans[0].records)
+    parts = _similarity(schema.side, schema.channels, classes, plans[0].records)
     found: list[Forecast] = []
     best, without_noise = Figure(0.0, 0.0), 0.0
     for plan, (name, weights) in zip(plans, maps, strict=True):
@@ -101,7 +101,7 @@ def _map_of(feature_map: FeatureMap) -> tuple[str, tuple[float, ...]] | None:
 
 
 @dataclass(frozen=True, eq=False)
-class _Likeness:
+class _Similarity:
     """Similarity of digits to the mean features of classes, by the network and by the pixels.
 
     Attributes:
@@ -128,7 +128,7 @@ class _Likeness:
 
 
 @cache
-def _likeness(side: int, channels: int, classes: int, records: int) -> _Likeness:
+def _similarity(side: int, channels: int, classes: int, records: int) -> _Similarity:
     """Embed digits, and compare others with them.
 
     Args:
@@ -165,7 +165,7 @@ def _likeness(side: int, channels: int, classes: int, records: int) -> _Likeness
             signal[of_part, row] = direction[part] @ means[part]
             added[of_part, row] = direction[part].astype(np.float32) @ noise[part]
     runs = added.reshape(2, len(tests), _RUNS, classes).transpose(0, 2, 1, 3)
-    return _Likeness(signal, runs, labels[tests])
+    return _Similarity(signal, runs, labels[tests])
 
 
 def _digits(side: int, channels: int, classes: int) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:

@@ -16,24 +16,24 @@ from ...common.features.marginals.map import MarginalFeatures
 from ...embed.exact.grid import Grid
 from ..mechanism.gaussian import NoiseScale
 
-FAINT: Final = 0.002
+USUAL_LENGTH_BLUR: Final = 0.002
 """The largest blur at which the part of the chosen pairs has its usual length. Above it the part is
 shorter, and is left out if coarse pairs of numbers would show nothing."""
-FAINTEST: Final = 0.0075
+LARGEST_PAIRS_BLUR: Final = 0.0075
 """The largest blur, over the root of the number of classes, at which pairs are measured at all."""
 _LENGTH: Final = 0.3
-"""Length of the part of the chosen pairs up to `FAINT`."""
-_FAINT_LENGTH: Final = 0.1
-"""Length of the part of the chosen pairs above `FAINT`, where coarse pairs show more."""
+"""Length of the part of the chosen pairs up to `USUAL_LENGTH_BLUR`."""
+_NOISY_LENGTH: Final = 0.1
+"""Length of the part of the chosen pairs above it, where coarse pairs show more."""
 _SHORT_LENGTH: Final = 0.15
 """Least length of the part of coarse pairs, of all pairs of numbers."""
 _LONG_LENGTH: Final = 0.45
 """The part of coarse pairs grows up to this length, until the noise on a cell's share is
-`_CLEAR`."""
-_CLEAR: Final = 0.01
+`_TARGET_NOISE`."""
+_TARGET_NOISE: Final = 0.01
 _MOST_LENGTH: Final = 0.6
 """It grows up to this length if folded tables would otherwise be lost in noise
-(`_FOLDED_CLEARLY`)."""
+(`_FOLDED_WELL_ABOVE_NOISE`)."""
 FOLDED: Final = 2
 """Tables of numbers cut into this many parts are folded: they only count whether both numbers are
 in the same part. This shows the dependence with 0.7 times the noise that four cells would have."""
@@ -48,14 +48,14 @@ _FEW_ABOVE_NOISE: Final = 4.0
 """The same for `_FEW_PARTS`: the evidence adds up over the cells of a table."""
 _FOLDED_ABOVE_NOISE: Final = 3.0
 """The same for folded tables, where the share is a quarter of all records."""
-_FOLDED_CLEARLY: Final = 4.0
+_FOLDED_WELL_ABOVE_NOISE: Final = 4.0
 """The part of coarse pairs grows, up to `_MOST_LENGTH`, until a quarter of all records is this many
 times its noise: clearly enough for folded tables."""
-_LENGTH_OVER_NOISE: Final = FOLDED**2 * _FOLDED_CLEARLY
+_LENGTH_OVER_NOISE: Final = FOLDED**2 * _FOLDED_WELL_ABOVE_NOISE
 """Length of the part that achieves this, over the noise of `_noise_of_pairs`."""
 _LEVELS_LENGTH: Final = 0.15
 """Length of the part that counts the levels of numbers."""
-_STANDS_OUT: Final = 1 / 32
+_LARGEST_LEVEL_NOISE: Final = 1 / 32
 """Levels are counted up to this noise on a level's share in a class; above it no value would stand
 out."""
 
@@ -108,14 +108,17 @@ def lengths_of_pairs(marginals: MarginalFeatures, blur: float, classes: int) -> 
     Returns:
         None if pairs would show nothing but noise.
     """
-    if not marginals.groups or blur > _faintest(classes):
+    if not marginals.groups or blur > _largest_pairs_blur(classes):
         return None
-    fine = _LENGTH if blur <= FAINT else _FAINT_LENGTH
+    fine = _LENGTH if blur <= USUAL_LENGTH_BLUR else _NOISY_LENGTH
     noise = _noise_of_pairs(marginals, blur, classes)
-    clear, told = min(noise / _CLEAR, _LONG_LENGTH), min(_LENGTH_OVER_NOISE * noise, _MOST_LENGTH)
+    clear, told = (
+        min(noise / _TARGET_NOISE, _LONG_LENGTH),
+        min(_LENGTH_OVER_NOISE * noise, _MOST_LENGTH),
+    )
     coarse = max(_SHORT_LENGTH, clear, told)
     parts = _parts_of_numbers(noise / coarse) if marginals.pairs_of_numbers else 0
-    return PairLengths(fine, coarse, parts) if parts or blur <= FAINT else None
+    return PairLengths(fine, coarse, parts) if parts or blur <= USUAL_LENGTH_BLUR else None
 
 
 def decisive_blurs(feature_map: FeatureMap, classes: int) -> list[float]:
@@ -125,23 +128,23 @@ def decisive_blurs(feature_map: FeatureMap, classes: int) -> list[float]:
         feature_map: of the embedding.
         classes: number of classes.
     """
-    found = [0.0, FAINT, math.nextafter(FAINT, math.inf), math.inf]
+    found = [0.0, USUAL_LENGTH_BLUR, math.nextafter(USUAL_LENGTH_BLUR, math.inf), math.inf]
     if not is_undecided(feature_map):
         return found
     marginals = feature_map.marginals
     if marginals.pairs_of_numbers:
         # Up to this blur the part of coarse pairs only grows.
         of_blur = _noise_of_pairs(marginals, 1.0, classes)
-        found.append(min(_MOST_LENGTH / _LENGTH_OVER_NOISE / of_blur, _faintest(classes)))
+        found.append(min(_MOST_LENGTH / _LENGTH_OVER_NOISE / of_blur, _largest_pairs_blur(classes)))
     if marginals.by_level:
         # Above this blur other parts also get the length of the levels.
-        found.append(_faintest_of_levels(marginals))
+        found.append(_largest_levels_blur(marginals))
     return found
 
 
-def _faintest(classes: int) -> float:
+def _largest_pairs_blur(classes: int) -> float:
     """The largest blur at which pairs of columns are measured."""
-    return FAINTEST * math.sqrt(classes)
+    return LARGEST_PAIRS_BLUR * math.sqrt(classes)
 
 
 def _noise_of_pairs(marginals: MarginalFeatures, blur: float, classes: int) -> float:
@@ -179,10 +182,10 @@ def length_of_levels(marginals: MarginalFeatures, blur: float) -> float | None:
     Returns:
         None if no value would stand out from the noise, or no number has more levels than cells.
     """
-    counted = marginals.by_level and blur <= _faintest_of_levels(marginals)
+    counted = marginals.by_level and blur <= _largest_levels_blur(marginals)
     return _LEVELS_LENGTH if counted else None
 
 
-def _faintest_of_levels(marginals: MarginalFeatures) -> float:
+def _largest_levels_blur(marginals: MarginalFeatures) -> float:
     """The largest blur at which levels of numbers are counted, if there are such columns."""
-    return _STANDS_OUT * _LEVELS_LENGTH / math.sqrt(len(marginals.by_level))
+    return _LARGEST_LEVEL_NOISE * _LEVELS_LENGTH / math.sqrt(len(marginals.by_level))

@@ -18,17 +18,17 @@ from ...common.features.joint import parts_of
 from ...common.schema.table import TableSchema
 from ...embed.sums.file import Embedding
 from ..mechanism.gaussian import NoiseScale, NoisySums, add_noise, noisy_counts
+from .layout import (
+    CHOSEN_PAIRS,
+    ReleaseLayout,
+    coarse_pairs,
+    fine_pairs,
+    layout_of_embedding,
+    with_pairs,
+)
 from .lengths import is_undecided
 from .merging import first_parts, merged_cells, possible_sums
 from .selection import dependences, select_pairs
-from .weighing import (
-    CHOSEN,
-    Weighed,
-    coarse_pairs,
-    fine_pairs,
-    weigh_embedding,
-    with_pairs,
-)
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,7 +41,7 @@ class Measured:
         records: number of records: the public one, or the sum of the noisy counts.
     """
 
-    released: Weighed
+    released: ReleaseLayout
     noisy: NoisySums
     records: int
 
@@ -70,7 +70,7 @@ def measure(
     """
     counts = _counts(embedding, uniform, private=private)
     records = known_records(embedding, counts, uniform, adjacency)
-    released = weigh_embedding(embedding, uniform, records)
+    released = layout_of_embedding(embedding, uniform, records)
     if is_undecided(embedding.feature_map) and parts_of(released.feature_map).groups:
         released, sums = _with_pairs(embedding, released, uniform, private=private)
     else:
@@ -104,8 +104,8 @@ def known_records(
 
 
 def _with_pairs(
-    embedding: Embedding, released: Weighed, uniform: NoiseScale, *, private: bool
-) -> tuple[Weighed, NDArray[np.int64]]:
+    embedding: Embedding, released: ReleaseLayout, uniform: NoiseScale, *, private: bool
+) -> tuple[ReleaseLayout, NDArray[np.int64]]:
     """Choose pairs; return what the release is made of, and its noisy sums.
 
     Args:
@@ -139,7 +139,9 @@ def _with_pairs(
         halves = first_parts(marginals, shares, in_parts)
         seen = dependences(tables, cells, of_cells, halves)
         together = dict(zip(coarse.numbers, seen, strict=True))
-    chosen = select_pairs(parts, schema, noisy[products].astype(float), noise, CHOSEN, together)
+    chosen = select_pairs(
+        parts, schema, noisy[products].astype(float), noise, CHOSEN_PAIRS, together
+    )
     fine = fine_pairs(pairs, chosen, merging)
     whole = with_pairs(feature_map, uniform, fine, coarse, released.by_level)
     place = _places(whole)
@@ -158,20 +160,20 @@ class _Places(NamedTuple):
     fine: NDArray[np.bool_]
 
 
-def _places(released: Weighed) -> _Places:
+def _places(released: ReleaseLayout) -> _Places:
     parts, every = parts_of(released.feature_map), np.arange(released.dimension)
     places = (parts.coarse_place, parts.group_place)
     return _Places(*((every >= place.start) & (every < place.stop) for place in places))
 
 
-def _within(released: Weighed, place: slice) -> NDArray[np.bool_]:
+def _within(released: ReleaseLayout, place: slice) -> NDArray[np.bool_]:
     """Which rows of a release come from a given place in the embedding's sums."""
     rows = released.first_rows
     inside: NDArray[np.bool_] = (rows >= place.start) & (rows < place.stop)
     return inside
 
 
-def _noisy(embedding: Embedding, released: Weighed, *, private: bool) -> NDArray[np.int64]:
+def _noisy(embedding: Embedding, released: ReleaseLayout, *, private: bool) -> NDArray[np.int64]:
     sums = released.sums(embedding.sums)
     return add_noise(sums, None, released.scale).sums if private else sums
 

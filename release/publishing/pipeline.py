@@ -35,10 +35,10 @@ from ..mechanism.composition import Total, require_below_ceiling, total_of
 from ..mechanism.gaussian import MECHANISM, NO_MECHANISM, NoiseScale
 from ..signing.keys import SigningKey, usable
 from ..signing.policy import owner_of
+from .layout import layout_of, layout_of_embedding
 from .lengths import decisive_blurs
 from .measurement import measure
 from .parameters import ClassCounts, PrivacyParameters, entry_for, noise_for
-from .weighing import weigh, weigh_embedding
 
 
 @dataclass(frozen=True, eq=False)
@@ -208,11 +208,11 @@ def _possible_maps(
         BudgetError: a part of one would need more noise than 64 bits hold.
     """
     if adjacency is Adjacency.REPLACE_ONE:
-        yield weigh_embedding(embedding, scale, embedding.records).feature_map
+        yield layout_of_embedding(embedding, scale, embedding.records).feature_map
         return
     classes = len(embedding.schema.classes)
     for blur in decisive_blurs(embedding.feature_map, classes):
-        yield weigh(embedding.feature_map, scale, blur, classes).feature_map
+        yield layout_of(embedding.feature_map, scale, blur, classes).feature_map
 
 
 def unrecorded_release(embedding: Embedding, parameters: PrivacyParameters) -> Release:

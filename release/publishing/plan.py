@@ -10,9 +10,9 @@ from ...common.schema.privacy_unit import PrivacyUnit
 from ...embed.exact.grid import Grid
 from ..file.model import INDISTINCT
 from ..mechanism.accountant import epsilon_for
+from .layout import layout_of
 from .lengths import blur_of
 from .parameters import PrivacyParameters, noise_on
-from .weighing import weigh
 
 
 @dataclass(frozen=True)
@@ -124,7 +124,7 @@ def plan(
         BudgetError: the parameters do not suit this number of records.
     """
     noise = noise_on(feature_map, grid, records, parameters, unit)
-    released = weigh(
+    released = layout_of(
         feature_map, noise, blur_of(noise, grid, classes, records), classes
     ).feature_map
     return Plan(

@@ -26,12 +26,12 @@ from ..mechanism.gaussian import add_noise
 from .parameters import PrivacyParameters, noise_for
 from .pipeline import enter_release
 
-_BY_CHANCE: Final = 1e-3
+_FALSE_POSITIVE: Final = 1e-3
 """Largest probability that any empty cell of any column counts as occupied."""
 _NO_FILE: Final = "'dpntk embed DATA --private-bounds' makes one"
 
 
-def standing_out(columns: int) -> float:
+def occupied_threshold(columns: int) -> float:
     """The number of standard deviations of the noise above which a cell counts as occupied.
 
     Guarantee:
@@ -42,17 +42,17 @@ def standing_out(columns: int) -> float:
     Args:
         columns: number of columns whose bounds are to be found.
     """
-    return -float(ndtri(_BY_CHANCE / (columns * MOST_CELLS)))
+    return -float(ndtri(_FALSE_POSITIVE / (columns * MOST_CELLS)))
 
 
-def rows_to_stand_out(feature_map: MarginalFeatures, sigma: float) -> float:
+def rows_to_exceed_noise(feature_map: MarginalFeatures, sigma: float) -> float:
     """The number of rows of one magnitude that stand out from the noise.
 
     Args:
         feature_map: counts magnitudes.
         sigma: standard deviation of the noise on every sum, in units of the norm of a feature.
     """
-    return standing_out(len(feature_map.columns)) * sigma / feature_map.entry
+    return occupied_threshold(len(feature_map.columns)) * sigma / feature_map.entry
 
 
 def find_bounds(
@@ -107,11 +107,11 @@ def find_bounds(
                 "'dpntk embed DATA --schema SCHEMA.TOML --private-bounds'"
             )
         # Bounds that the draft already has may come from another embedding.
-        ledger = embedding.ledger.beginning_with(draft.schema.spent)
+        ledger = embedding.ledger.with_earlier(draft.schema.spent)
         _require_adjacency(ledger, parameters.adjacency)
         public = parameters.adjacency is Adjacency.REPLACE_ONE  # the number of records
         sigma = noise_for(embedding, parameters).sigma / embedding.grid.units_per_one
-        least = rows_to_stand_out(feature_map, sigma)
+        least = rows_to_exceed_noise(feature_map, sigma)
         if public and embedding.records < least:
             raise BudgetError(
                 f"{path}: {embedding.records:,} rows are too few: {least:,.0f} of one magnitude "

@@ -44,7 +44,7 @@ def test_it_serves_as_metric_module_and_says_what_the_hidden_layer_does(module: 
     with torch.no_grad():
         wanted = features(torch.from_numpy(TEST.images()).view(-1, 1, 8, 8))
     assert wanted.shape == (len(TEST), SAID)
-    assert np.allclose(metric.said_of(TEST), wanted.numpy(), atol=1e-4)
+    assert np.allclose(metric.features_of(TEST), wanted.numpy(), atol=1e-4)
 
 
 def test_another_seed_makes_another_network_and_the_same_seed_the_same() -> None:
@@ -60,7 +60,7 @@ def test_real_digits_are_nearer_than_digits_that_lack_a_class_or_their_place(mod
     metric = FeatureMetric.of_module(module, TEST.shape)
 
     def gaussian(images: LabelledImages) -> Gaussian:
-        return Gaussian.of(metric.said_of(images))
+        return Gaussian.of(metric.features_of(images))
 
     test, count = gaussian(TEST), len(TEST)
     real = test.distance(gaussian(part(slice(count))))

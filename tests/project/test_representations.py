@@ -24,10 +24,10 @@ OF_NO_RECORD = {
     "Learner": "a kind of classifier",
     "RunPlan": "options and digests",
     "NoiseScale": "public",
-    "Weighed": "public, or a function of noisy counts",
+    "ReleaseLayout": "public, or a function of noisy counts",
     "Dependence": "functions of noisy sums",
-    "_MadeUp": "drawn from the schema",
-    "_Likeness": "drawn from the schema",
+    "_Simulation": "drawn from the schema",
+    "_Similarity": "drawn from the schema",
     "ArrayFile": "the header of a file",
 }
 

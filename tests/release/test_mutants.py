@@ -60,12 +60,12 @@ from dpntk.release import PrivacyParameters
 from dpntk.release.mechanism import accountant, composition, discrete_gaussian
 from dpntk.release.mechanism import gaussian as mechanism
 from dpntk.release.mechanism.gaussian import NoiseScale, NoisySums
-from dpntk.release.publishing import measurement, parameters, weighing
+from dpntk.release.publishing import layout, measurement, parameters
 from dpntk.release.publishing import pipeline as publishing
+from dpntk.release.publishing.layout import ReleaseLayout
 from dpntk.release.publishing.measurement import Measured
 from dpntk.release.publishing.merging import merged_cells
 from dpntk.release.publishing.selection import Dependence, dependences, select_pairs
-from dpntk.release.publishing.weighing import Weighed
 from tests.common.features import test_infinite_ntk as test_relu_kernel
 from tests.common.schema import test_table as test_table_schema
 from tests.common.sources import test_sources
@@ -82,11 +82,11 @@ from tests.release.mechanism import test_accountant, test_discrete_gaussian
 from tests.release.mechanism import test_gaussian as mechanism_tests
 from tests.release.mechanism import test_sensitivity as sensitivity_tests
 from tests.release.publishing import (
+    test_layout,
     test_ledger,
     test_measurement,
     test_merged_ledger,
     test_privacy_units,
-    test_weighing,
 )
 
 Plant = Callable[[pytest.MonkeyPatch], None]
@@ -282,7 +282,7 @@ def parts_longer_than_their_noise(monkeypatch: pytest.MonkeyPatch) -> None:
 def chosen_pairs_without_noise(monkeypatch: pytest.MonkeyPatch) -> None:
     right = measurement._noisy
 
-    def noisy(embedding: Embedding, released: Weighed, *, private: bool) -> Integers:
+    def noisy(embedding: Embedding, released: ReleaseLayout, *, private: bool) -> Integers:
         of_pairs = released.rows.min() >= parts_of(embedding.feature_map).group_place.start
         return right(embedding, released, private=private and not of_pairs)
 
@@ -354,7 +354,7 @@ def pairs_chosen_by_exact_tables(monkeypatch: pytest.MonkeyPatch) -> None:
                 group = parts.marginals.groups[number]
                 border = len(parts.marginals.tables) - len(parts.marginals.groups)
                 rows = parts.marginals.places[border + number]
-                into = start + weighing._merged(group, few)
+                into = start + layout._merged(group, few)
                 np.add.at(exact, into, embedding.sums[place][rows])
                 start += few.dimension
             return dependences(tables, exact, 0.0, first_part)
@@ -621,7 +621,7 @@ def labels_read_as_all_of_them_are(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def ledger_erased_by_a_new_embedding(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Ledger, "going_on_with", lambda before, later: later)
+    monkeypatch.setattr(Ledger, "with_later", lambda before, later: later)
 
 
 def ceilings_forgotten_in_memory(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -744,7 +744,7 @@ MUTANTS = [
     Mutant(counts_share_the_noise_of_sums, mechanism_tests.test_counts_have_noise_of_their_own),
     Mutant(
         part_by_a_secret_number,
-        test_weighing.test_which_part_follows_from_the_noise_and_from_nothing_secret,
+        test_layout.test_which_part_follows_from_the_noise_and_from_nothing_secret,
         {"adjacency": Adjacency.ADD_REMOVE},
     ),
     Mutant(
@@ -754,7 +754,7 @@ MUTANTS = [
     ),
     Mutant(
         parts_longer_than_their_noise,
-        test_weighing.test_the_noise_on_each_part_hides_what_any_record_adds_to_it,
+        test_layout.test_the_noise_on_each_part_hides_what_any_record_adds_to_it,
         {"epsilon": 1.0},
     ),
     Mutant(

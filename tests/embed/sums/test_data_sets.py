@@ -248,10 +248,10 @@ def test_a_ceiling_counts_the_releases_that_it_was_set_for() -> None:
     """As low a one on other records says nothing of them."""
     low = PrivacyBudget(1.2, 1e-3)
     whole = Ledger(parts=(Ledger((entry("a"),)), Ledger(ceiling=low)))
-    limited = strictest(whole.going_on_with(Ledger((entry("a"),), low)))
+    limited = strictest(whole.with_later(Ledger((entry("a"),), low)))
     assert limited is not None
     assert (limited.ceiling, limited.all_entries) == (low, (entry("a"),))
-    assert whole.going_on_with(Ledger(ceiling=low)) == whole
+    assert whole.with_later(Ledger(ceiling=low)) == whole
 
 
 def test_what_a_part_says_of_a_release_is_not_taken_for_the_release() -> None:
@@ -266,12 +266,12 @@ def test_what_a_part_says_of_a_release_is_not_taken_for_the_release() -> None:
         merged = Ledger((entry("b"),), parts=(Ledger(), Ledger((said,))))
         for joint in (
             joint_ledger([merged, Ledger((true,))]),
-            Ledger((said,)).going_on_with(Ledger((entry("b"),), parts=(Ledger((true,)), Ledger()))),
+            Ledger((said,)).with_later(Ledger((entry("b"),), parts=(Ledger((true,)), Ledger()))),
         ):
             assert true in joint.entries
             assert total_of(joint, 1e-3).epsilon >= spent
         assert not merged.covers(Ledger((true,)))
-        assert merged.beginning_with((true,)).entries == (true, entry("b"))
+        assert merged.with_earlier((true,)).entries == (true, entry("b"))
 
 
 def test_halves_that_are_merged_know_what_was_released_of_all(dpntk: Command, folder: Path) -> None:
@@ -300,6 +300,6 @@ def test_a_copy_of_a_merged_embedding_counts_its_parts_once(dpntk: Command, fold
     """Copies of one embedding have the same parts: what these spent is not added up."""
     site = Ledger((entry("a"),))
     merged = Ledger((entry("c"),), parts=(site, Ledger((entry("b"),))))
-    renewed = merged.renewed_by(replace(merged, entries=(entry("d"),)))
+    renewed = merged.with_copy(replace(merged, entries=(entry("d"),)))
     assert (renewed.entries, renewed.parts) == ((entry("c"), entry("d")), merged.parts)
-    assert len(merged.renewed_by(Ledger((entry("d"),), parts=(site,))).entries) == 3
+    assert len(merged.with_copy(Ledger((entry("d"),), parts=(site,))).entries) == 3

@@ -36,7 +36,9 @@ def write(path: Path, pixels: NDArray[np.uint8], **labels: object) -> Path:
 
 def test_it_is_the_formula() -> None:
     one, other = (
-        Gaussian.of(FeatureMetric.of_pixels((1, 8, 8)).said_of(images_of(noise(300, seed, most))))
+        Gaussian.of(
+            FeatureMetric.of_pixels((1, 8, 8)).features_of(images_of(noise(300, seed, most)))
+        )
         for seed, most in ((0, 256), (1, 200))
     )
     root = sqrtm(one.covariance @ other.covariance).real
@@ -68,7 +70,7 @@ def test_features_are_what_the_module_says(tmp_path: Path) -> None:
     pixels = noise(250, 0)
     with torch.no_grad():
         said = network(torch.from_numpy(pixels).float() / 255).flatten(1).double().numpy()
-    found = Gaussian.of(metric.said_of(images_of(pixels)))
+    found = Gaussian.of(metric.features_of(images_of(pixels)))
     assert np.allclose(found.mean, said.mean(axis=0), atol=1e-5)
     assert np.allclose(found.covariance, np.cov(said, rowvar=False), atol=1e-5)
 
@@ -85,7 +87,7 @@ def test_what_cannot_be_measured_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ModuleError, match=r"it says 6,400 numbers of an image: .* 4,096 at most"):
         FeatureMetric.of_module(tmp_path / "wide.pt", (1, 8, 8))
     with pytest.raises(DataError, match="between two images or more"):
-        FeatureMetric.of_pixels((1, 8, 8)).said_of(images_of(noise(1, 0)))
+        FeatureMetric.of_pixels((1, 8, 8)).features_of(images_of(noise(1, 0)))
 
 
 @pytest.mark.parametrize("channels", [1, 3])

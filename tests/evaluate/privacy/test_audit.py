@@ -20,7 +20,7 @@ from dpntk.evaluate.privacy.audit import Audit, audit
 from dpntk.evaluate.privacy.lower_bounds import Scores, epsilon_clopper_pearson, epsilon_from_gdp
 from dpntk.release.mechanism import gaussian as mechanism
 from dpntk.release.mechanism.discrete_gaussian import discrete_gaussian
-from dpntk.release.publishing import parameters, weighing
+from dpntk.release.publishing import layout, parameters
 from tests.conftest import Command, draw_records
 from tests.helpers.tables import PEOPLE, people
 
@@ -198,7 +198,7 @@ def test_an_audit_runs_on_what_a_release_is_made_of(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, of_table: bool, epsilon: float
 ) -> None:
     """Sums of an embedding that holds more than a release of it."""
-    monkeypatch.setattr(weighing, "CHOSEN", 2)
+    monkeypatch.setattr(layout, "CHOSEN_PAIRS", 2)
     if of_table:
         (tmp_path / "rows.csv").write_text(people(50))
         options, source = TangentOptions(width=3), SourceOptions(schema=PEOPLE)

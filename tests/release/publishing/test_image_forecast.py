@@ -14,7 +14,7 @@ from dpntk.embed import FeatureOptions, FourierOptions, PixelOptions, TangentOpt
 from dpntk.embed.exact.grid import DEFAULT_CAPACITY, Grid
 from dpntk.release import PrivacyParameters
 from dpntk.release.publishing.forecast import Forecasts
-from dpntk.release.publishing.image_forecast import _likeness, forecast_of_images
+from dpntk.release.publishing.image_forecast import _similarity, forecast_of_images
 from dpntk.release.publishing.plan import plan
 from tests.conftest import Command
 
@@ -77,7 +77,7 @@ def test_releases_of_pixels_are_read_by_these_alone() -> None:
 
 def test_noise_in_one_direction_has_length_one() -> None:
     """So that it is the plan's blur once it is multiplied by that."""
-    parts = _likeness(SIDE, 1, 10, 5_000)
+    parts = _similarity(SIDE, 1, 10, 5_000)
     assert parts.signal.shape == parts.noise.shape[:1] + parts.noise.shape[2:]
     assert np.square(parts.noise).mean(axis=(1, 2, 3)) == pytest.approx([1, 1], rel=0.3)
     # Features are of length 1, and so means are shorter.

@@ -33,9 +33,9 @@ from dpntk.release.mechanism.gaussian import (
     noisy_counts,
 )
 from dpntk.release.publishing import lengths, measurement
+from dpntk.release.publishing.layout import layout_of_embedding, with_pairs
 from dpntk.release.publishing.parameters import PrivacyParameters, noise_for
 from dpntk.release.publishing.pipeline import unrecorded_release
-from dpntk.release.publishing.weighing import weigh_embedding, with_pairs
 from tests.helpers.neighbours import Integers
 from tests.helpers.tables import HEADER, PEOPLE
 
@@ -90,7 +90,7 @@ def test_all_pairs_are_counted_and_the_one_that_goes_together_is_chosen(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     embedding = embedded(tmp_path)
-    monkeypatch.setattr(measurement, "CHOSEN", 1)
+    monkeypatch.setattr(measurement, "CHOSEN_PAIRS", 1)
     feature_map = embedding.feature_map
     assert isinstance(feature_map, JointFeatures)
     names = feature_map.marginals.names_of_groups(PEOPLE)
@@ -120,7 +120,7 @@ def test_the_choice_is_a_function_of_what_has_its_noise(
     monkeypatch.setattr(lengths, "_FEW_ABOVE_NOISE", lengths._ABOVE_NOISE)
     parameters = replace(CLEAR, adjacency=adjacency, epsilon=epsilon)
     embedding = embedded(tmp_path)
-    monkeypatch.setattr(measurement, "CHOSEN", 1)
+    monkeypatch.setattr(measurement, "CHOSEN_PAIRS", 1)
     mixed = replace(
         embedding,
         sums=np.random.default_rng(1).permuted(embedding.sums, axis=0),
@@ -281,7 +281,7 @@ def test_released_pairs_are_contingency_tables(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     embedding = embedded(tmp_path)
-    monkeypatch.setattr(measurement, "CHOSEN", 1)
+    monkeypatch.setattr(measurement, "CHOSEN_PAIRS", 1)
     made = unrecorded_release(embedding, EXACT)
     parts = parts_of(made.feature_map)
     assert parts.marginals is not None
@@ -325,7 +325,7 @@ def test_a_release_that_has_not_chosen_is_refused(tmp_path: Path) -> None:
 def test_pairs_of_a_release_are_not_embedded_again(tmp_path: Path) -> None:
     embedding = embedded(tmp_path)
     noise = noise_for(embedding, CLEAR)
-    feature_map = weigh_embedding(embedding, noise, embedding.records).feature_map
+    feature_map = layout_of_embedding(embedding, noise, embedding.records).feature_map
     assert isinstance(feature_map, JointFeatures)
     with pytest.raises(SchemaError, match="those of a release already"):
         ExactMarginals(feature_map.marginals, embedding.grid, torch.device("cpu"))
@@ -352,7 +352,7 @@ def test_with_much_noise_there_are_no_pairs(tmp_path: Path, adjacency: Adjacency
     alone = replace(OPTIONS, pairs=("none",)).draw(PEOPLE)
     released = unrecorded_release(made, parameters)
     assert released.feature_map.spec() == alone.spec()
-    found = weigh_embedding(made, noise_for(made, parameters), made.records)
+    found = layout_of_embedding(made, noise_for(made, parameters), made.records)
     columns = parts_of(alone).marginal_place
     rows = found.noise()
     assert len(rows) == alone.dimension

@@ -38,7 +38,7 @@ from dpntk.release.mechanism.composition import total_of
 from dpntk.release.mechanism.gaussian import NoiseScale, NoisySums
 from dpntk.release.publishing import private_bounds
 from dpntk.release.publishing.pipeline import unrecorded_release
-from dpntk.release.publishing.private_bounds import find_bounds, standing_out
+from dpntk.release.publishing.private_bounds import find_bounds, occupied_threshold
 from dpntk.release.signing.policy import Acceptance
 from tests.conftest import Command
 from tests.conftest import refused as require_refused
@@ -156,7 +156,7 @@ def test_spending_again_on_bounds_is_asked_about_and_adds_up(dpntk: Command, tab
     assert len(ledger.entries) == 2
     # What stands in the ledger is not made smaller by what a schema says.
     smaller = tuple(dataclasses.replace(entry, noise_multiplier=99.0) for entry in ledger.entries)
-    assert ledger.beginning_with(smaller) == ledger
+    assert ledger.with_earlier(smaller) == ledger
 
 
 def test_a_merged_embedding_counts_the_bounds_once(dpntk: Command, table: Path) -> None:
@@ -468,9 +468,9 @@ def test_noise_alone_passes_for_no_magnitude(
 
 @pytest.mark.parametrize("columns", [1, 7, 100, 2000])
 def test_noise_passes_in_one_of_a_thousand_runs_at_most(columns: int) -> None:
-    any_cell = columns * 128 * stats.norm.sf(standing_out(columns))
+    any_cell = columns * 128 * stats.norm.sf(occupied_threshold(columns))
     assert any_cell == pytest.approx(1e-3)
-    assert standing_out(columns) > standing_out(1) - 1e-12 > 4.3
+    assert occupied_threshold(columns) > occupied_threshold(1) - 1e-12 > 4.3
 
 
 def test_magnitudes_are_for_bounds_alone(dpntk: Command, table: Path) -> None:

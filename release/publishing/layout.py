@@ -25,16 +25,16 @@ from ..mechanism.gaussian import NoiseScale
 from .lengths import FOLDED, PairLengths, blur_of, is_undecided, length_of_levels, lengths_of_pairs
 from .merging import merged_cells
 
-DIM: Final = 0.009
+LARGEST_NETWORK_BLUR: Final = 0.009
 """The largest blur (`blur_of`) at which a release of images holds the features of a network; above
 it, it holds pixels alone. It never holds both: a generator would learn the noise of the worse
 part."""
-CHOSEN: Final = 10
+CHOSEN_PAIRS: Final = 10
 """Number of pairs of columns that a release chooses, if there are that many."""
 
 
 @dataclass(frozen=True, eq=False)
-class Weighed:
+class ReleaseLayout:
     """What a release is made of.
 
     Attributes:
@@ -84,7 +84,7 @@ class Weighed:
         added: NDArray[np.int64] = np.add.reduceat(exact[self.rows], self._starts, axis=0)
         return added
 
-    def where(self, chosen: NDArray[np.bool_]) -> Weighed:
+    def where(self, chosen: NDArray[np.bool_]) -> ReleaseLayout:
         """Restrict to some rows of the release, with the same map and noise.
 
         Args:
@@ -100,8 +100,8 @@ class Weighed:
         )
 
 
-def weigh_embedding(embedding: Embedding, scale: NoiseScale, records: int) -> Weighed:
-    """What a release of an embedding is made of; see `weigh`.
+def layout_of_embedding(embedding: Embedding, scale: NoiseScale, records: int) -> ReleaseLayout:
+    """What a release of an embedding is made of; see `layout_of`.
 
     Guarantee:
         A function of the given number of records, of the noise and of what is public.
@@ -109,10 +109,12 @@ def weigh_embedding(embedding: Embedding, scale: NoiseScale, records: int) -> We
     schema, grid = embedding.schema, embedding.grid
     classes = len(schema.classes)
     blur = blur_of(scale, grid, classes, records)
-    return weigh(embedding.feature_map, scale, blur, classes)
+    return layout_of(embedding.feature_map, scale, blur, classes)
 
 
-def weigh(feature_map: FeatureMap, scale: NoiseScale, blur: float, classes: int) -> Weighed:
+def layout_of(
+    feature_map: FeatureMap, scale: NoiseScale, blur: float, classes: int
+) -> ReleaseLayout:
     """The map of a release, and the noise on the embedding's sums that corresponds to it.
 
     If the embedding leaves pairs of columns undecided, the first pairs stand in for those that
@@ -137,18 +139,18 @@ def weigh(feature_map: FeatureMap, scale: NoiseScale, blur: float, classes: int)
     if isinstance(feature_map, JointImageFeatures) and feature_map.weight is None:
         return _network_or_pixels(feature_map, scale, blur)
     every = np.arange(feature_map.dimension)
-    return Weighed(feature_map, every, every, scale)
+    return ReleaseLayout(feature_map, every, every, scale)
 
 
 def _with_any_pairs(
     feature_map: JointFeatures, scale: NoiseScale, blur: float, classes: int
-) -> Weighed:
-    """`weigh` for a table whose pairs of columns are still to be chosen."""
+) -> ReleaseLayout:
+    """`layout_of` for a table whose pairs of columns are still to be chosen."""
     marginals = feature_map.marginals
     pairs = lengths_of_pairs(marginals, blur, classes)
     if pairs is None:
         return with_pairs(feature_map, scale, None)
-    count = min(CHOSEN, len(marginals.groups))
+    count = min(CHOSEN_PAIRS, len(marginals.groups))
     evenly = np.ones(marginals.dimension, dtype=np.int64)
     fine = fine_pairs(pairs, range(count), merged_cells(marginals, evenly))
     coarse = None
@@ -159,21 +161,25 @@ def _with_any_pairs(
     return replace(found, pairs=pairs, by_level=by_level)
 
 
-def _network_or_pixels(feature_map: JointImageFeatures, scale: NoiseScale, blur: float) -> Weighed:
-    """`weigh` for images whose embedding has both parts, of which a release holds one."""
+def _network_or_pixels(
+    feature_map: JointImageFeatures, scale: NoiseScale, blur: float
+) -> ReleaseLayout:
+    """`layout_of` for images whose embedding has both parts, of which a release holds one."""
     every, border = np.arange(feature_map.dimension), feature_map.main.dimension
     of_main, of_pixels = feature_map.weights_of_parts
     part: FeatureMap
     # Features that may be opposite, as those of some networks, need more noise than pixels do.
-    if blur > DIM and feature_map.main.nonnegative:
+    if blur > LARGEST_NETWORK_BLUR and feature_map.main.nonnegative:
         part, rows, weight = feature_map.pixels, every[border:], of_pixels
     else:
         part, rows, weight = feature_map.main, every[:border], of_main
     factors = np.full(len(rows), 1 / weight)
-    return _checked(Weighed(part, rows, np.arange(len(rows)), replace(scale, factors=factors)))
+    return _checked(
+        ReleaseLayout(part, rows, np.arange(len(rows)), replace(scale, factors=factors))
+    )
 
 
-def _checked(found: Weighed) -> Weighed:
+def _checked(found: ReleaseLayout) -> ReleaseLayout:
     """Check that 64 bits hold the noise.
 
     Raises:
@@ -208,7 +214,7 @@ def with_pairs(
     fine: GroupChoice | None,
     coarse: GroupChoice | None = None,
     by_level: float | None = None,
-) -> Weighed:
+) -> ReleaseLayout:
     """What a release is made of, with the given pairs of an embedding.
 
     Args:
@@ -248,7 +254,7 @@ def with_pairs(
     starts = np.cumsum([0, *sizes[:-1]])
     order = [np.argsort(cells, kind="stable") for cells in into]
     return _checked(
-        Weighed(
+        ReleaseLayout(
             released,
             np.concatenate([each[sorted_] for each, sorted_ in zip(rows, order, strict=True)]),
             np.concatenate(

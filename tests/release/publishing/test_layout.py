@@ -29,9 +29,10 @@ from dpntk.embed.sums.file import Embedding
 from dpntk.release.file.validation import require_consistent
 from dpntk.release.mechanism.gaussian import SMOOTHING, NoiseScale
 from dpntk.release.publishing import measurement
+from dpntk.release.publishing.layout import LARGEST_NETWORK_BLUR, layout_of, layout_of_embedding
 from dpntk.release.publishing.lengths import (
-    FAINT,
-    FAINTEST,
+    LARGEST_PAIRS_BLUR,
+    USUAL_LENGTH_BLUR,
     PairLengths,
     decisive_blurs,
     length_of_levels,
@@ -39,7 +40,6 @@ from dpntk.release.publishing.lengths import (
 )
 from dpntk.release.publishing.parameters import PrivacyParameters, noise_for
 from dpntk.release.publishing.pipeline import unrecorded_release
-from dpntk.release.publishing.weighing import DIM, weigh, weigh_embedding
 from tests.conftest import draw_records
 from tests.helpers.neighbours import Integers
 
@@ -68,7 +68,7 @@ def test_the_noise_on_each_part_hides_what_any_record_adds_to_it(epsilon: float)
     """In whole numbers and fractions: distances of neighbours over the noise on each coordinate."""
     made, adjacency = embedding(), Adjacency.REPLACE_ONE
     uniform = noise_for(made, PrivacyParameters(epsilon, 1e-5, adjacency))
-    found = weigh_embedding(made, uniform, made.records)
+    found = layout_of_embedding(made, uniform, made.records)
     scale = found.scale
     assert isinstance(found.feature_map, PixelFeatures) == (epsilon < 100)
     sigmas = [int(sigma) for sigma in found.noise()]
@@ -124,10 +124,10 @@ def test_a_release_is_of_one_part_alone() -> None:
     scale = NoiseScale(1.0, 1, 1000, 0)
     for blur, part, rows in (
         (0.0, OPEN.main, range(border)),
-        (DIM, OPEN.main, range(border)),
-        (1.01 * DIM, OPEN.pixels, range(border, OPEN.dimension)),
+        (LARGEST_NETWORK_BLUR, OPEN.main, range(border)),
+        (1.01 * LARGEST_NETWORK_BLUR, OPEN.pixels, range(border, OPEN.dimension)),
     ):
-        found = weigh(OPEN, scale, blur, 2)
+        found = layout_of(OPEN, scale, blur, 2)
         assert found.feature_map.spec() == part.spec()
         assert found.rows.tolist() == list(rows)
         # Each part of the embedding is as long as the other, and is doubled in its square.
@@ -147,7 +147,7 @@ def test_a_network_whose_features_may_be_opposite_stays() -> None:
 
 def test_a_weight_that_was_given_beforehand_stays() -> None:
     given = embedding(150, 0.9).feature_map
-    assert weigh(given, NoiseScale(1.0, 1, 1000, 0), 1.0, 2).feature_map is given
+    assert layout_of(given, NoiseScale(1.0, 1, 1000, 0), 1.0, 2).feature_map is given
 
 
 def test_without_much_noise_it_is_what_an_embedding_without_pixels_gives() -> None:
@@ -184,7 +184,7 @@ def test_a_reader_wants_the_weight() -> None:
 def test_noise_that_fits_no_integers_is_refused_before_anything_is_spent() -> None:
     scale = NoiseScale(1.0, 1, 2**63, 0)
     with pytest.raises(BudgetError, match="a larger capacity"):
-        weigh(OPEN, scale, 0.05, 2)
+        layout_of(OPEN, scale, 0.05, 2)
 
 
 def test_numbers_are_cut_into_as_many_parts_as_noise_leaves_to_be_seen() -> None:
@@ -205,7 +205,7 @@ def test_numbers_are_cut_into_as_many_parts_as_noise_leaves_to_be_seen() -> None
         assert each is not None
         seen.add(each.parts)
         noise = blur * 15**0.5 / each.coarse
-        assert each.fine == (0.3 if blur <= FAINT else 0.1)
+        assert each.fine == (0.3 if blur <= USUAL_LENGTH_BLUR else 0.1)
         assert each.coarse == pytest.approx(min(max(0.15, 100 * blur * 15**0.5), 0.45))
         lengths.add(each.coarse)
         if each.parts == 3:
@@ -220,12 +220,12 @@ def test_numbers_are_cut_into_as_many_parts_as_noise_leaves_to_be_seen() -> None
     assert seen == {2, 3, 4, 5, 6, 7, 8}
     assert {0.15, 0.45} < lengths
     few = replace(marginals, groups=tuple(pairs[:3]))
-    assert lengths_of_pairs(few, 0.99 * FAINTEST, 1) == PairLengths(0.1, 0.45, 2)
-    assert lengths_of_pairs(few, 1.01 * FAINTEST, 1) is None
+    assert lengths_of_pairs(few, 0.99 * LARGEST_PAIRS_BLUR, 1) == PairLengths(0.1, 0.45, 2)
+    assert lengths_of_pairs(few, 1.01 * LARGEST_PAIRS_BLUR, 1) is None
     assert lengths_of_pairs(marginals, 0.0, 1) == PairLengths(0.3, 0.15, 8)
     without = replace(marginals, groups=tuple(words_too))
     assert lengths_of_pairs(without, 1e-4, 1) == PairLengths(0.3, 0.15, 0)
-    assert lengths_of_pairs(without, 1.01 * FAINT, 1) is None
+    assert lengths_of_pairs(without, 1.01 * USUAL_LENGTH_BLUR, 1) is None
 
 
 def test_many_numbers_of_few_records_are_halved_in_a_longer_part() -> None:
@@ -237,10 +237,10 @@ def test_many_numbers_of_few_records_are_halved_in_a_longer_part() -> None:
     pairs = [MarginalGroup((columns[a], columns[b])) for a in range(20) for b in range(a)]
     marginals = MarginalFeatures(columns, 20, tuple(pairs), undecided=True)
     most = 0.6 / 12 / 190**0.5
-    assert FAINT < most < FAINTEST
+    assert USUAL_LENGTH_BLUR < most < LARGEST_PAIRS_BLUR
     assert lengths_of_pairs(marginals, 0.99 * most, 1) == PairLengths(0.1, 0.6, 2)
     assert lengths_of_pairs(marginals, 1.01 * most, 1) is None
-    less = lengths_of_pairs(marginals, FAINT / 2, 1)
+    less = lengths_of_pairs(marginals, USUAL_LENGTH_BLUR / 2, 1)
     assert less is not None
     assert less.coarse == 0.45
     more = lengths_of_pairs(marginals, 0.0025, 1)
@@ -277,7 +277,7 @@ def test_classes_tell_together_how_numbers_go_together() -> None:
     columns = tuple(MarginalColumn(n, 1, 64, -1) for n in range(6))
     pairs = [MarginalGroup((columns[a], columns[b])) for a in range(6) for b in range(a)]
     marginals = MarginalFeatures(columns, 9, tuple(pairs), undecided=True)
-    for blur in np.geomspace(1e-5, FAINT, 20):
+    for blur in np.geomspace(1e-5, USUAL_LENGTH_BLUR, 20):
         assert lengths_of_pairs(marginals, blur, 4) == lengths_of_pairs(marginals, blur / 2, 1)
     of_four = lengths_of_pairs(marginals, 0.012, 4)
     assert of_four is not None
