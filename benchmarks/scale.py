@@ -72,7 +72,7 @@ class Measured:
 
 
 def one_pass(
-    data: Path, output: Path, ranks: Ranks, ready: Barrier, pause: float | None
+    data: Path, output: Path, ranks: Ranks, ready: Barrier, interval: float | None
 ) -> Measured:
     """Embed as the command does, in this process, with one thread."""
     use_threads(1)
@@ -87,7 +87,7 @@ def one_pass(
     counting.__dict__["save_progress"] = timed
     ready.wait()
     start, began = time.perf_counter(), time.process_time()
-    with WorkFolder(output, ranks, pause=pause) as work:
+    with WorkFolder(output, ranks, interval=interval) as work:
         try:
             made = embed(
                 data,
@@ -105,7 +105,7 @@ def one_pass(
 
 
 def in_processes(
-    data: Path, output: Path, count: int, pause: float | None = None
+    data: Path, output: Path, count: int, interval: float | None = None
 ) -> list[Measured]:
     """Embed with some processes, each fresh, that begin together."""
     context = multiprocessing.get_context("spawn")
@@ -113,7 +113,7 @@ def in_processes(
     with context.Manager() as manager, context.Pool(count) as pool:
         ready = manager.Barrier(count)
         ranks = [Ranks(rank, count, rank, count) for rank in range(count)]
-        tasks = [(data, output, rank, ready, pause) for rank in ranks]
+        tasks = [(data, output, rank, ready, interval) for rank in ranks]
         return pool.starmap(one_pass, tasks, chunksize=1)
 
 
@@ -216,8 +216,8 @@ def sizes(room: Path, largest: int) -> None:
             continue
         data = write_idx(room / f"idx-{count}", count)
         # The smallest takes a second: let it write a checkpoint too, so that like is compared.
-        pause = 0.5 if count == 10_000 else None
-        (measured,) = in_processes(data, room / "size.h5", 1, pause)
+        interval = 0.5 if count == 10_000 else None
+        (measured,) = in_processes(data, room / "size.h5", 1, interval)
         table.add_row(
             f"{count:,}",
             f"{measured.peak / 1e6:,.0f}",

@@ -18,7 +18,7 @@ def is_address(text: object) -> bool:
     return isinstance(text, str) and _ADDRESS.match(text) is not None
 
 
-def was_address(path: str) -> bool:
+def is_flattened_address(path: str) -> bool:
     """Whether a path looks like an address converted to a path: s3://a becomes s3:/a."""
     return _FLATTENED.match(path) is not None
 

@@ -14,7 +14,7 @@ from ..common.features.torchscript import PublicModule
 from ..common.runtime.device import AUTO, choose_device
 from ..common.schema import Schema
 from ..common.sources import (
-    Held,
+    InMemoryData,
     Source,
     SourceOptions,
     open_source,
@@ -31,7 +31,7 @@ from .sums.file import Embedding
 
 
 def embed(
-    data: Path | str | Held | Source,
+    data: Path | str | InMemoryData | Source,
     features: FeatureOptions | FeatureMap | None = None,
     source: SourceOptions | None = None,
     *,
@@ -116,7 +116,7 @@ def embed(
     return embedding
 
 
-def _in_memory(data: Path | str | Held | Source) -> bool:
+def _in_memory(data: Path | str | InMemoryData | Source) -> bool:
     """Whether the data are safe from changes by others, or their opener answers for that."""
     return not isinstance(data, str | Path)
 

@@ -11,7 +11,7 @@ from ..common.display.console import console
 from ..common.display.text import promised
 from ..common.errors import DataError
 from ..common.schema.image import ImageSchema
-from ..common.storage import door
+from ..common.storage import untrusted_files
 from ..common.storage.plain import parse_json
 from ..common.storage.synthetic_folder import PROVENANCE
 from ..release.file.citation import citation_of, contradictions, is_private
@@ -33,7 +33,7 @@ def read_provenance(folder: Path) -> dict[str, Any]:
         return {}
     damaged = DataError(f"{file}: damaged; generate the records again")
     try:
-        document = parse_json(door.read(file, _LARGEST_FILE, refusal=DataError))
+        document = parse_json(untrusted_files.read(file, _LARGEST_FILE, refusal=DataError))
     except ValueError as error:
         raise damaged from error
     if not isinstance(document, dict):

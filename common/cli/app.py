@@ -70,7 +70,7 @@ USAGE = 2
 """The exit code for a command line that cannot be understood."""
 
 
-def _hush(ctx: click.Context, _: click.Parameter, wanted: bool) -> None:
+def _be_quiet(ctx: click.Context, _: click.Parameter, wanted: bool) -> None:
     if wanted and not ctx.resilient_parsing:
         from ..display.console import quiet  # rich is needed only where something is printed
 
@@ -78,7 +78,7 @@ def _hush(ctx: click.Context, _: click.Parameter, wanted: bool) -> None:
 
 
 _QUIET: Final = click.Option(
-    ["-q", "--quiet"], is_flag=True, is_eager=True, expose_value=False, callback=_hush,
+    ["-q", "--quiet"], is_flag=True, is_eager=True, expose_value=False, callback=_be_quiet,
     help="Show only results, warnings and errors.",
 )  # fmt: skip
 """An option of every command, which may also come before the command."""

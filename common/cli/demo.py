@@ -15,8 +15,8 @@ from ..display.console import console
 from ..display.text import typed
 from ..errors import OutputError
 from ..storage.atomic import write_atomically, write_failures
+from .default_paths import EMBEDDING
 from .options import output_option
-from .usual_names import EMBEDDING
 
 _ROWS: Final = {"train": 4_000, "test": 1_000}
 _EVERY: Final = 5

@@ -26,7 +26,7 @@ from torch import Tensor
 from ..arguments import argument
 from ..errors import ModuleError, SchemaError
 from ..schema.image import PIXEL_LEVELS
-from ..storage import door
+from ..storage import untrusted_files
 from .base import FeatureMap
 from .ntk.layers import Shape
 from .perceptual import PerceptualFeatures, probe_record
@@ -252,7 +252,7 @@ def require_module(feature_map: PerceptualFeatures, module: PublicModule | None)
 
 
 def _content(path: Path) -> bytes:
-    return door.read(path, _LARGEST_FILE, refusal=ModuleError)
+    return untrusted_files.read(path, _LARGEST_FILE, refusal=ModuleError)
 
 
 def _read(path: Path, content: bytes) -> Any:  # noqa: ANN401 - torch.jit is untyped

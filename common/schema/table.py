@@ -39,7 +39,7 @@ _SHAPE: Final = "kinds, types, scales, steps, formats"
 number, decimals, or a unit of time."""
 NO_LABEL: Final = "all"
 """The name of the only class in a table without a label."""
-_UNSAID: Final[dict[str, Any]] = {
+_LEFT_OUT_OF_JSON: Final[dict[str, Any]] = {
     **dict.fromkeys(ORIGINS, Origin.DECLARED.value),
     "constraints": [],
     "spent": [],
@@ -348,7 +348,7 @@ class TableSchema(BriefRepr):
         return {
             name: value
             for name, value in document.items()
-            if name not in _UNSAID or value != _UNSAID[name]
+            if name not in _LEFT_OUT_OF_JSON or value != _LEFT_OUT_OF_JSON[name]
         }
 
     @classmethod

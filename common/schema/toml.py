@@ -7,7 +7,7 @@ from typing import Final
 
 from ..arguments import Location, path_from, require_kind
 from ..errors import OutputError, SchemaError
-from ..storage import door
+from ..storage import untrusted_files
 from ..storage.atomic import SENSITIVE_MODE, require_absent, write_atomically
 from .draft import SCHEMA_BEGINS, Draft
 from .privacy_unit import PrivacyUnit
@@ -53,7 +53,7 @@ def read_draft(path: Path) -> Draft:
         SchemaError: there is no such file, or it is not a schema.
     """
     try:
-        content = door.read(path, _LARGEST_FILE, refusal=SchemaError)
+        content = untrusted_files.read(path, _LARGEST_FILE, refusal=SchemaError)
         text = content.decode("utf-8-sig")  # some editors begin with a byte order mark
     except UnicodeDecodeError as error:
         raise SchemaError(f"{path}: not TOML: not in UTF-8") from error

@@ -6,13 +6,13 @@ reach of the release and the generator.
 
 from .base import Batch, Source, require_same_data
 from .images.form import require_public_form
-from .opening import Held, open_source, place_of
+from .opening import InMemoryData, open_source, place_of
 from .options import SourceOptions
 from .tables.privacy_units import with_bounded_units
 
 __all__ = [
     "Batch",
-    "Held",
+    "InMemoryData",
     "Source",
     "SourceOptions",
     "open_source",

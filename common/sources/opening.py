@@ -19,14 +19,14 @@ from .images.image_folder import ImageFolderSource
 from .images.parquet import ParquetImageSource
 from .images.tar import TarImageSource
 from .options import SourceOptions
-from .part_folders import part_to_read, tell_of_others
+from .part_folders import notice_others, part_to_read
 from .paths import AnyPath, located
 from .shards import find_shards, holds_shards
 from .tables.csv import is_csv
 from .tables.frames import Frame, FrameSource, is_frame
 from .tables.table import TableSource
 
-_NOTHING_SAID: Final = SourceOptions()
+_DEFAULT_OPTIONS: Final = SourceOptions()
 _PARQUET: Final = ".parquet"
 _TAR: Final = ".tar"
 _TAKE_A_SCHEMA: Final = "SourceOptions or Synthesizer"
@@ -40,11 +40,13 @@ _KINDS: Final[dict[str, Callable[[AnyPath], bool]]] = {
 }
 
 
-Held = Frame | tuple[ArrayLike, ArrayLike | None]
+InMemoryData = Frame | tuple[ArrayLike, ArrayLike | None]
 """Data in memory: a table, or images and their labels."""
 
 
-def open_source(data: Path | str | Held, options: SourceOptions = _NOTHING_SAID) -> Source:
+def open_source(
+    data: Path | str | InMemoryData, options: SourceOptions = _DEFAULT_OPTIONS
+) -> Source:
     """Open a data set.
 
     In memory it is a table (a pandas or Polars data frame or an Arrow table) or a pair of arrays,
@@ -68,7 +70,7 @@ def open_source(data: Path | str | Held, options: SourceOptions = _NOTHING_SAID)
             other.
     """
     if not isinstance(data, (str, Path)):
-        return _open_held(data, options)
+        return _open_in_memory(data, options)
     if Path(data) == Path("-"):
         raise DataError(
             "-: standard input is no source, because records have to be counted before they are "
@@ -108,7 +110,7 @@ def open_source(data: Path | str | Held, options: SourceOptions = _NOTHING_SAID)
         )
 
 
-def _open_held(data: Held, options: SourceOptions) -> Source:
+def _open_in_memory(data: InMemoryData, options: SourceOptions) -> Source:
     if options.split != "train":
         raise SchemaError("split: data in memory have no parts")
     table = options.table()
@@ -128,7 +130,7 @@ def _open_held(data: Held, options: SourceOptions) -> Source:
     if table is not None:
         raise SchemaError("a schema is of a table, and the data are arrays of images")
     _require_no_label_file("arrays of images", options)
-    return ArraySource.open_held(*data, options)
+    return ArraySource.open_in_memory(*data, options)
 
 
 def _require_no_label_file(what: str, options: SourceOptions) -> None:
@@ -147,7 +149,7 @@ def _require_no_label_file(what: str, options: SourceOptions) -> None:
 def _open_folder(folder: AnyPath, options: SourceOptions) -> Source:
     part = _part_of(folder, options)
     if part != folder:
-        tell_of_others(folder, part)
+        notice_others(folder, part)
     folder, kinds = part, _kinds_in(part)
     if kinds:
         _require_no_label_file(f"{folder}: of {' and '.join(kinds)}", options)

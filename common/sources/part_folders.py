@@ -45,7 +45,7 @@ def part_to_read(
     return folder
 
 
-def tell_of_others(folder: AnyPath, part: AnyPath) -> None:
+def notice_others(folder: AnyPath, part: AnyPath) -> None:
     """Report which parts of a folder are ignored, beside the one that is read."""
     if others := [name for name in folders_in(folder) if name != part.name]:
         notice(f"read {part}, and passed over {' and '.join(others)} beside it")

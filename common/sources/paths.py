@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import BinaryIO
 
-from ..address import is_address, was_address
+from ..address import is_address, is_flattened_address
 from ..errors import DataError
-from ..storage import door
+from ..storage import untrusted_files
 from .remote import RemotePath
 
 AnyPath = Path | RemotePath
@@ -24,7 +24,7 @@ def located(data: Path | str) -> AnyPath:
     if isinstance(data, str) and is_address(data):
         return RemotePath.at(data)
     path = Path(data)
-    if was_address(str(path)) and not path.exists():
+    if is_flattened_address(str(path)) and not path.exists():
         raise DataError(
             f"{path}: there is no such file or folder; an address of object storage has two "
             "slashes, and is a text in Python, for a Path drops one of them"
@@ -48,7 +48,7 @@ def opened(path: AnyPath, ahead: int | None = None) -> Iterator[BinaryIO]:
         with path.opened(ahead) as file:
             yield file
     else:
-        with door.opened(path, None, refusal=DataError) as file:
+        with untrusted_files.opened(path, None, refusal=DataError) as file:
             yield file
 
 
@@ -61,7 +61,7 @@ def read(path: AnyPath, most: int) -> bytes:
     return (
         path.read(most)
         if isinstance(path, RemotePath)
-        else door.read(path, most, refusal=DataError)
+        else untrusted_files.read(path, most, refusal=DataError)
     )
 
 

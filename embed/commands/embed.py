@@ -10,6 +10,7 @@ from typing import Final
 import click
 
 from ...common.adjacency import Adjacency
+from ...common.cli.default_paths import EMBEDDING, MAGNITUDES, RELEASE
 from ...common.cli.options import (
     DataPath,
     FiniteRange,
@@ -29,7 +30,6 @@ from ...common.cli.sections import (
     running_option,
     table_option,
 )
-from ...common.cli.usual_names import EMBEDDING, MAGNITUDES, RELEASE
 from ...common.display.console import console, notice, warning
 from ...common.display.text import counted, typed
 from ...common.errors import BudgetError, SchemaError
@@ -166,7 +166,7 @@ def command(
         chosen, source = _magnitudes(options, source, protected, accept_from_data)
     else:
         source = with_schema(source, accept_from_data=accept_from_data, privacy_unit=protected)
-    work = WorkFolder(output, Ranks.from_environment(), pause=checkpoint_every, restart=restart)
+    work = WorkFolder(output, Ranks.from_environment(), interval=checkpoint_every, restart=restart)
     may_write = partial(
         require_absent, output, overwrite=overwrite, cost=COST, begins=EMBEDDING_BEGINS
     )

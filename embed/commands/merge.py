@@ -6,8 +6,8 @@ from pathlib import Path
 
 import click
 
+from ...common.cli.default_paths import EMBEDDING, RELEASE
 from ...common.cli.options import PATH, elsewhere, output_option, overwrite_option
-from ...common.cli.usual_names import EMBEDDING, RELEASE
 from ...common.display.console import console, notice, warning
 from ...common.display.text import counted, typed
 from ...common.storage.atomic import followed

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import click
 
+from ...common.cli.default_paths import EMBEDDING
 from ...common.cli.options import (
     DataPath,
     elsewhere,
@@ -16,7 +17,6 @@ from ...common.cli.options import (
     unit_options,
 )
 from ...common.cli.prompts import is_terminal
-from ...common.cli.usual_names import EMBEDDING
 from ...common.display.console import console, warning
 from ...common.display.text import counted, typed
 from ...common.schema.csv_format import COMMA, POINT, CsvFormat

@@ -84,7 +84,7 @@ class SeenColumn(RedactedRepr):
     dates: SeenDates = field(default_factory=SeenDates)
     durations: SeenDurations = field(default_factory=SeenDurations)
 
-    def look_at(self, column: pa.Array) -> None:
+    def observe(self, column: pa.Array) -> None:
         """Process some more values."""
         import pyarrow
         from pyarrow import compute, types
@@ -110,17 +110,17 @@ class SeenColumn(RedactedRepr):
         if not self.looks_numeric:
             self.numeric = False
         if self.dates.ranges and self.dtype in (None, "string", *DATE_DTYPES):
-            self.dates.look_at((texts if self.dtype in (None, "string") else column).filter(there))
+            self.dates.observe((texts if self.dtype in (None, "string") else column).filter(there))
         if self.durations.formats and self.dtype in (None, "string", *DURATION_DTYPES):
             stored = self.dtype in DURATION_DTYPES
-            self.durations.look_at((column if stored else texts).filter(there))
+            self.durations.observe((column if stored else texts).filter(there))
         if self.numeric:
-            self._look_at_numbers(texts.filter(there))
+            self._observe_numbers(texts.filter(there))
         if self.numeric and self.dtype is None and not self.padded:
             found = compute.any(compute.match_substring_regex(texts.filter(there), _PADDED))
             self.padded = bool(found.as_py())
 
-    def _look_at_numbers(self, texts: pa.StringArray) -> None:
+    def _observe_numbers(self, texts: pa.StringArray) -> None:
         """Process the texts of some more values that may be numbers."""
         import pyarrow
 
@@ -131,7 +131,7 @@ class SeenColumn(RedactedRepr):
             self.numeric = False
             return
         self.missing = self.missing or bool(np.isnan(numbers).any())
-        self.numbers.look_at(numbers[np.isfinite(numbers)])
+        self.numbers.observe(numbers[np.isfinite(numbers)])
 
     @property
     def looks_numeric(self) -> bool:

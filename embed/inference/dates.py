@@ -39,7 +39,7 @@ class SeenDates(RedactedRepr):
         default_factory=lambda: {text: TimeRange() for text in _FORMATS}
     )
 
-    def look_at(self, values: pa.Array) -> None:
+    def observe(self, values: pa.Array) -> None:
         """Process some more values, none of which is missing.
 
         Args:
@@ -61,7 +61,7 @@ class SeenDates(RedactedRepr):
     def _keep(self, seconds: dict[str, NDArray[Any]]) -> None:
         self.ranges = {text: self.ranges[text] for text in seconds if _all_are_dates(seconds[text])}
         for text, found in self.ranges.items():
-            found.look_at(seconds[text].astype(np.int64))
+            found.observe(seconds[text].astype(np.int64))
 
     def reads(self, text: str, *, stored: bool) -> bool:
         """Whether a text is a date like those seen so far.

@@ -36,7 +36,7 @@ class SeenDurations(RedactedRepr):
     formats: tuple[str, ...] = _FORMATS
     range: TimeRange = field(default_factory=TimeRange)
 
-    def look_at(self, values: pa.Array) -> None:
+    def observe(self, values: pa.Array) -> None:
         """Process some more values, none of which is missing.
 
         Args:
@@ -47,14 +47,14 @@ class SeenDurations(RedactedRepr):
 
         if types.is_duration(values.type):
             parts = values.cast(pyarrow.int64()).to_numpy(zero_copy_only=False)
-            self.range.look_at(parts // PER_SECOND[values.type.unit])
+            self.range.observe(parts // PER_SECOND[values.type.unit])
             return
         texts = compute.unique(values)
         for some in (texts[:1], texts):  # most columns hold none, as the first text shows
             read = {text: DurationFormat(text).parse(some) for text in self.formats}
             self.formats = tuple(text for text in read if not np.isnan(read[text]).any())
         if self.formats:
-            self.range.look_at(read[self.formats[0]].astype(np.int64))
+            self.range.observe(read[self.formats[0]].astype(np.int64))
 
     def reads(self, text: str, *, stored: bool) -> bool:
         """Whether a text is a duration like those seen so far.

@@ -68,7 +68,7 @@ class SeenNumbers(RedactedRepr):
     fraction: int = 0
     with_last_digit: int = 0
 
-    def look_at(self, numbers: NDArray[np.float64]) -> None:
+    def observe(self, numbers: NDArray[np.float64]) -> None:
         """Process some more finite numbers, float64 (n,)."""
         if len(numbers):
             self._note_sizes(numbers)

@@ -184,13 +184,13 @@ def _seen_in(
             places = _places(dtypes) | places
             unread |= _set_aside(dtypes, chosen, unit)
             with contextlib.closing(_blocks(file, dtypes, form)) as blocks:
-                _look_at(str(file), dtypes, blocks, form, seen)
+                _observe(str(file), dtypes, blocks, form, seen)
     else:
         dtypes = _named_dtypes(where, data.schema)
         places = _places(dtypes)
         unread |= _set_aside(dtypes, chosen, unit)
         rows = data.select(_readable(dtypes)).to_batches(max_chunksize=_ROWS)
-        _look_at(where, dtypes, rows, form, seen)
+        _observe(where, dtypes, rows, form, seen)
     return seen, places, tuple(unread)
 
 
@@ -337,7 +337,7 @@ def _readable(dtypes: Mapping[str, str | None]) -> list[str]:
     return [name for name, dtype in dtypes.items() if dtype in (*DTYPES, *TIMED)]
 
 
-def _look_at(
+def _observe(
     where: str,
     dtypes: Mapping[str, str | None],
     blocks: Iterable[pa.RecordBatch],
@@ -353,7 +353,7 @@ def _look_at(
             raise DataError(f"{where}: column {name!r} is {dtype}, elsewhere {seen[name].dtype}")
     for rows in blocks:
         for name in rows.schema.names:
-            seen[name].look_at(rows.column(name))
+            seen[name].observe(rows.column(name))
         for name in (name for name, dtype in dtypes.items() if dtype == "null"):
             seen[name].lacking += len(rows)
 

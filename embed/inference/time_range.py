@@ -25,7 +25,7 @@ class TimeRange(RedactedRepr):
     upper: int = -(2**62)
     units: list[TimeUnit] = field(default_factory=lambda: list(TimeUnit))
 
-    def look_at(self, seconds: NDArray[np.int64]) -> None:
+    def observe(self, seconds: NDArray[np.int64]) -> None:
         """Process some more values."""
         if len(seconds):
             self.lower = min(self.lower, int(seconds.min()))

@@ -69,7 +69,7 @@ class WorkFolder:
         output: Path,
         ranks: Ranks | None = None,
         *,
-        pause: float | None = None,
+        interval: float | None = None,
         restart: bool = False,
     ) -> None:
         """Name the folder; nothing is created yet.
@@ -77,7 +77,7 @@ class WorkFolder:
         Args:
             output: where the embedding will be written.
             ranks: which of several processes this is; the only one if None.
-            pause: seconds between checkpoints; see `dpntk.embed.run.interval`.
+            interval: seconds between checkpoints; see `dpntk.embed.run.interval`.
             restart: discard the progress of an interrupted pass.
 
         Raises:
@@ -86,7 +86,7 @@ class WorkFolder:
         self.output = output
         self.path = output.parent / f".{output.name}.work"
         self._ranks = ranks or Ranks()
-        self._pause = pause
+        self._interval = interval
         self._restart = restart
         self._came_late = bool(self._remains()) and not restart
         self._held = ExitStack()
@@ -143,7 +143,9 @@ class WorkFolder:
         with self._bar(sum(share.size for share in left)) as advance:
             for share in left:
                 checkpoint = self._checkpoint(share)
-                last = ShareCount(job, share, checkpoint, plan.digest, self._pause).finish(advance)
+                last = ShareCount(job, share, checkpoint, plan.digest, self._interval).finish(
+                    advance
+                )
                 if share != left[-1]:
                     self._save_whole(last, plan)
                     last = None  # memory holds one share at a time

@@ -8,7 +8,7 @@ from ...common.display.console import Advance, notice, warning
 from ...common.errors import OutputError, RunError
 from ..sums.accumulate import ClassSums
 from .checkpoint import Progress, Share, load_progress, save_progress
-from .interval import Pause
+from .interval import CheckpointInterval
 from .job import Job
 
 
@@ -20,17 +20,17 @@ class ShareCount:
         share: the records to count.
         checkpoint: where the progress is saved.
         run: digest of the run's plan.
-        pause: seconds between checkpoints; see `Pause`.
+        interval: seconds between checkpoints; see `CheckpointInterval`.
     """
 
     def __init__(
-        self, job: Job, share: Share, checkpoint: Path, run: str, pause: float | None = None
+        self, job: Job, share: Share, checkpoint: Path, run: str, interval: float | None = None
     ) -> None:
         self._job = job
         self._share = share
         self._checkpoint = checkpoint
         self._run = run
-        self._pause = pause
+        self._interval = interval
         self._warned = False
 
     def finish(self, advance: Advance) -> Progress:
@@ -48,14 +48,14 @@ class ShareCount:
         done = self._resume(sums)
         safe = done - share.start
         advance(safe, "")
-        pause = Pause(self._pause)
+        interval = CheckpointInterval(self._interval)
         try:
             for batch in self._job.source.batches(sums.chunk_size, done, share.stop):
                 sums.add(batch.records, batch.labels)
                 done += len(batch.labels)
                 advance(len(batch.labels), "")
-                if done < share.stop and pause.over:
-                    with pause.renewed():
+                if done < share.stop and interval.elapsed:
+                    with interval.restarted():
                         if self._save(Progress(share, done, sums.totals)):
                             safe = done - share.start
         except KeyboardInterrupt as error:

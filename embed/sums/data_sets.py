@@ -21,7 +21,7 @@ from typing import Any, Final
 from ...common.arguments import argument, require_kind
 from ...common.errors import BudgetError, SchemaError
 from ...common.ledger import Ledger
-from ...common.storage import door
+from ...common.storage import untrusted_files
 from ...common.storage.atomic import SENSITIVE_MODE, followed, write_atomically, write_failures
 from ...common.storage.canonical_json import canonical_json
 from ...common.storage.config import config_folder
@@ -220,7 +220,7 @@ def _read(path: Path) -> Registry:
     if not os.path.lexists(path):
         return {}
     try:
-        document: Any = parse_json(door.read(path, _LARGEST_FILE, refusal=BudgetError))
+        document: Any = parse_json(untrusted_files.read(path, _LARGEST_FILE, refusal=BudgetError))
         if document["format"] != _FORMAT:
             raise ValueError("of another kind")
         return {

@@ -19,7 +19,7 @@ from ...common.features.base import FeatureMap, weights_digest
 from ...common.features.registry import feature_map_from_spec
 from ...common.ledger import Ledger
 from ...common.schema import Schema, schema_from_json
-from ...common.storage import door
+from ...common.storage import untrusted_files
 from ...common.storage.atomic import SENSITIVE_MODE, write_atomically
 from ...common.storage.canonical_json import canonical_json, digest
 from ...common.storage.container import EMBEDDING_MAGIC, USER_BLOCK, build, user_block
@@ -171,7 +171,7 @@ def require_embedding(path: Path, hint: str = _NO_FILE) -> None:
     Raises:
         EmbeddingError: there is none, or it cannot be read.
     """
-    with door.opened(path, _LARGEST_FILE, refusal=EmbeddingError, hint=hint) as file:
+    with untrusted_files.opened(path, _LARGEST_FILE, refusal=EmbeddingError, hint=hint) as file:
         magic = file.read(len(EMBEDDING_MAGIC))
     if magic != EMBEDDING_MAGIC:
         raise EmbeddingError(f"{path}: not a dpntk embedding; {hint}")
@@ -212,7 +212,7 @@ def run_of(path: Path) -> str:
 
 def _contents(path: Path) -> Contents:
     require_embedding(path)
-    content = door.read(path, _LARGEST_FILE, refusal=EmbeddingError)
+    content = untrusted_files.read(path, _LARGEST_FILE, refusal=EmbeddingError)
     try:
         if content[:USER_BLOCK] != user_block(EMBEDDING_MAGIC):
             raise Refused("damaged: there is more than the first line before the HDF5 part")

@@ -7,8 +7,8 @@ from pathlib import Path
 import click
 
 from ...common.adjacency import Adjacency
+from ...common.cli.default_paths import EMBEDDING
 from ...common.cli.options import PATH, FiniteRange, count_from, module_option
-from ...common.cli.usual_names import EMBEDDING
 from ...common.display.console import TextTable, out, show
 from ...common.errors import AuditError
 from ...release.commands.options import promise_options

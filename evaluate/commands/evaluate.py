@@ -8,6 +8,7 @@ from typing import Final
 import click
 from click.core import ParameterSource
 
+from ...common.cli.default_paths import SYNTHETIC
 from ...common.cli.options import (
     PATH,
     FiniteRange,
@@ -20,7 +21,6 @@ from ...common.cli.options import (
     seed_option,
 )
 from ...common.cli.sections import SectionedCommand, image_option, table_option
-from ...common.cli.usual_names import SYNTHETIC
 from ...common.display.console import console, show, show_json
 from ...common.storage.atomic import require_absent
 from ...release.commands.options import acceptance_options

@@ -6,13 +6,13 @@ from pathlib import Path
 
 import click
 
+from ...common.cli.default_paths import RELEASE, SYNTHETIC
 from ...common.cli.options import (
     PATH,
     label_columns_option,
     output_option,
     quiet_values_option,
 )
-from ...common.cli.usual_names import RELEASE, SYNTHETIC
 from ...common.display.console import console
 from ...release.commands.options import acceptance_options
 from ...release.signing.policy import Acceptance

@@ -90,7 +90,7 @@ class Attackers(RedactedRepr):
             seed,
         )
 
-    def look_at(self, table: Table) -> dict[str, float]:
+    def figures_of(self, table: Table) -> dict[str, float]:
         """Attack a table; return the figures by their names (`METHODS`)."""
         members, outsiders, population = map(
             points_of, (self.members, self.outsiders, self.population)

@@ -111,7 +111,7 @@ def evaluate_tables(
                 train = some_rows(usable, task.most_records, number)
                 advance(0, f"{name}: distances")
                 found = distances(table, test)
-                seen = {} if attackers is None else attackers.look_at(table)
+                seen = {} if attackers is None else attackers.figures_of(table)
                 advance(1, name)
                 scores, failed = _score_all(kinds, train, held_out, task, number, advance)
                 runs.append(Run(len(table), len(usable), len(train), scores, failed, found, seen))

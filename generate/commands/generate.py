@@ -11,6 +11,7 @@ from typing import Any
 import click
 
 from ...common.arguments import argument
+from ...common.cli.default_paths import RELEASE, SYNTHETIC
 from ...common.cli.options import (
     PATH,
     FiniteRange,
@@ -21,7 +22,6 @@ from ...common.cli.options import (
     seed_option,
 )
 from ...common.cli.sections import SectionedCommand, image_option, table_option, training_option
-from ...common.cli.usual_names import RELEASE, SYNTHETIC
 from ...common.display.console import console, notice
 from ...common.display.text import counted, typed
 from ...common.runtime.threads import use_threads

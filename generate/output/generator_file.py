@@ -18,7 +18,7 @@ from torch import Tensor, nn
 from ...common.errors import GeneratorError, SchemaError
 from ...common.features.base import FeatureMap
 from ...common.features.registry import feature_map_from_spec
-from ...common.storage import door
+from ...common.storage import untrusted_files
 from ...common.storage.plain import parse_json
 
 GENERATOR: Final = "generator.safetensors"
@@ -81,7 +81,7 @@ def read(path: Path, understand: Callable[[Description, Weights], Saved]) -> Sav
         GeneratorError: there is no such file, it is damaged, or `understand` refused it.
     """
     hint = f"'dpntk generate' writes {GENERATOR}"
-    content = door.read(path, _LARGEST_FILE, refusal=GeneratorError, hint=hint)
+    content = untrusted_files.read(path, _LARGEST_FILE, refusal=GeneratorError, hint=hint)
     try:
         weights = load(content)
         description = parse_json(_metadata(content)[_DESCRIPTION])

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...common.errors import GeneratorError
-from ...common.storage import door
+from ...common.storage import untrusted_files
 from ...common.storage.synthetic_folder import IMAGES, PARQUET
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ _LARGEST_FILE: Final = 1 << 36
 @contextlib.contextmanager
 def _archive(folder: Path) -> Iterator[Mapping[str, NDArray[Any]]]:
     """Open the arrays of a folder of images."""
-    content = door.read(folder / IMAGES, _LARGEST_FILE, refusal=GeneratorError)
+    content = untrusted_files.read(folder / IMAGES, _LARGEST_FILE, refusal=GeneratorError)
     with np.load(io.BytesIO(content), allow_pickle=False) as archive:
         yield archive
 
@@ -58,5 +58,5 @@ def read_rows(folder: Path) -> pa.Table:
     import pyarrow
     from pyarrow import parquet
 
-    content = door.read(folder / PARQUET, _LARGEST_FILE, refusal=GeneratorError)
+    content = untrusted_files.read(folder / PARQUET, _LARGEST_FILE, refusal=GeneratorError)
     return parquet.read_table(pyarrow.BufferReader(content))

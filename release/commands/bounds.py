@@ -7,8 +7,8 @@ from pathlib import Path
 import click
 
 from ...common.adjacency import Adjacency
+from ...common.cli.default_paths import EMBEDDING, MAGNITUDES
 from ...common.cli.options import PATH, elsewhere, output_option, overwrite_option, schema_option
-from ...common.cli.usual_names import EMBEDDING, MAGNITUDES
 from ...common.display.console import console, warning
 from ...common.display.text import promised, typed
 from ...common.schema.draft import SCHEMA_BEGINS

@@ -11,8 +11,8 @@ from typing import Any, Final
 
 import click
 
+from ...common.cli.default_paths import EMBEDDING
 from ...common.cli.options import PATH, FiniteRange, json_option
-from ...common.cli.usual_names import EMBEDDING
 from ...common.display.console import TextTable, out, show, show_json
 from ...common.display.text import counted, promised, rounded_up
 from ...common.errors import BudgetError

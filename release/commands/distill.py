@@ -9,6 +9,7 @@ from typing import Any
 import click
 
 from ...common.adjacency import Adjacency
+from ...common.cli.default_paths import RELEASE
 from ...common.cli.options import (
     PATH,
     count_from,
@@ -18,7 +19,6 @@ from ...common.cli.options import (
     seed_option,
 )
 from ...common.cli.sections import Section, SectionedCommand, running_option, training_option
-from ...common.cli.usual_names import RELEASE
 from ...common.display.console import console, warning
 from ...common.display.text import promised, rounded_up, typed
 from ...common.errors import BudgetError

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import click
 
+from ...common.cli.default_paths import RELEASE
 from ...common.cli.options import PATH, json_option
-from ...common.cli.usual_names import RELEASE
 from ...common.display.console import console, out, show_label, warning
 from ...common.storage.atomic import PUBLIC_MODE, SENSITIVE_MODE, require_absent, write_atomically
 from ..file.reader import open_any

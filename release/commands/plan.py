@@ -10,9 +10,9 @@ from typing import Any, Final
 import click
 
 from ...common.adjacency import Adjacency
+from ...common.cli.default_paths import EMBEDDING
 from ...common.cli.options import PATH, json_option, schema_option, unit_options
 from ...common.cli.sections import SectionedCommand, image_option
-from ...common.cli.usual_names import EMBEDDING
 from ...common.display.console import TextTable, out, show, show_json
 from ...common.display.text import counted, rounded_up
 from ...common.features.approx_bounds import approx_bounds_map, is_approx_bounds

@@ -7,8 +7,8 @@ from pathlib import Path
 import click
 
 from ...common.adjacency import Adjacency
+from ...common.cli.default_paths import EMBEDDING, RELEASE
 from ...common.cli.options import PATH, output_option, overwrite_option
-from ...common.cli.usual_names import EMBEDDING, RELEASE
 from ...common.display.console import console, warning
 from ...common.display.text import promised, rounded_up, typed
 from ...common.storage.atomic import require_absent

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import click
 
+from ...common.cli.default_paths import RELEASE
 from ...common.cli.options import PATH
-from ...common.cli.usual_names import RELEASE
 from ...common.display.console import out, warning
 from ...common.display.text import typed
 from ...common.errors import ReleaseError, UntrustedSigner

@@ -21,7 +21,7 @@ from ...common.adjacency import Adjacency
 from ...common.arguments import argument
 from ...common.display.text import rounded_up
 from ...common.errors import BudgetError, OutputError
-from ...common.storage import door
+from ...common.storage import untrusted_files
 from ...common.storage.atomic import SENSITIVE_MODE, followed, write_atomically
 from ...common.storage.locks import locked
 from ...common.storage.part_names import names_a_part
@@ -135,7 +135,7 @@ def read_ledger(path: Path) -> tuple[Spending, ...]:
     if not os.path.lexists(path):
         return ()
     try:
-        document: Any = parse_json(door.read(path, _LARGEST_FILE, refusal=BudgetError))
+        document: Any = parse_json(untrusted_files.read(path, _LARGEST_FILE, refusal=BudgetError))
         if document["format"] != _FORMAT:
             raise ValueError("of another kind")
         return tuple(map(Spending.from_json, document["entries"]))

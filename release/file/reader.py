@@ -17,7 +17,7 @@ from ...common.arguments import path_from, require_kind
 from ...common.errors import FormatError, ReleaseError, SchemaError
 from ...common.features.registry import feature_map_from_spec
 from ...common.schema import schema_from_json
-from ...common.storage import door
+from ...common.storage import untrusted_files
 from ...common.storage.container import EMBEDDING_MAGIC, USER_BLOCK
 from ...common.storage.plain import parse_json
 from ..signing.policy import TRUSTED, Acceptance, accept
@@ -99,7 +99,7 @@ def read_file(path: Path) -> bytes:
     Raises:
         ReleaseError: there is no readable file, or it is an embedding.
     """
-    content = door.read(path, _LARGEST_FILE, refusal=ReleaseError, hint=_NO_FILE)
+    content = untrusted_files.read(path, _LARGEST_FILE, refusal=ReleaseError, hint=_NO_FILE)
     if content.startswith(EMBEDDING_MAGIC):
         raise ReleaseError(
             f"{path} is an embedding, not a release: it is SENSITIVE and must not leave its "

@@ -13,7 +13,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from ...common.arguments import path_from, require_kind
 from ...common.errors import OutputError, SigningKeyError
-from ...common.storage import door
+from ...common.storage import untrusted_files
 from ...common.storage.atomic import OWN_MODE, SENSITIVE_MODE, write_atomically, write_failures
 from ...common.storage.config import config_folder
 from .sshsig import PublicKey
@@ -148,7 +148,7 @@ class _Encrypted(Exception):
 def _read_private(path: Path) -> bytes:
     """The bytes of a file that others cannot read, as checked on the open file, not its name."""
     hint = "'dpntk keygen' makes a key"
-    with door.opened(path, _LARGEST_FILE, refusal=SigningKeyError, hint=hint) as file:
+    with untrusted_files.opened(path, _LARGEST_FILE, refusal=SigningKeyError, hint=hint) as file:
         content = file.read(_LARGEST_FILE)
         if os.fstat(file.fileno()).st_mode & 0o077 and not content.startswith(_PUBLIC):
             raise SigningKeyError(

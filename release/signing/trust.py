@@ -19,7 +19,7 @@ from typing import Final
 
 from ...common.display.untrusted import is_plain
 from ...common.errors import TrustError
-from ...common.storage import door
+from ...common.storage import untrusted_files
 from ...common.storage.atomic import OWN_MODE, write_atomically, write_failures
 from ...common.storage.config import config_folder
 from ...common.storage.locks import locked
@@ -162,7 +162,7 @@ def load_public_key(path: Path) -> PublicKey:
     Raises:
         TrustError: there is no such file, or it holds something else.
     """
-    content = door.read(path, _LARGEST_FILE, refusal=TrustError)
+    content = untrusted_files.read(path, _LARGEST_FILE, refusal=TrustError)
     text = content.decode("utf-8", "replace").rstrip("\r\n")
     if text.startswith("-----BEGIN"):
         raise TrustError(f"{path}: a private key: give its public half, {path}.pub")
@@ -191,7 +191,7 @@ def _write(path: Path, signers: list[Signer]) -> None:
 def _read(path: Path, *, own: bool) -> list[Signer]:
     if not os.path.lexists(path):
         return []
-    with door.opened(path, _LARGEST_FILE, refusal=TrustError) as file:
+    with untrusted_files.opened(path, _LARGEST_FILE, refusal=TrustError) as file:
         _require_ours(path, os.fstat(file.fileno()))
         _require_our_folder(path)
         content = file.read(_LARGEST_FILE)

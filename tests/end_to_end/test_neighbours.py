@@ -40,7 +40,7 @@ from dpntk.release.publishing import pipeline as publishing
 from tests.conftest import SIDE, Command
 from tests.helpers import data_sets
 from tests.helpers.data_sets import CLASS_NAMES, Images, Labels
-from tests.helpers.neighbours import BEYOND, Flow, Owner, Seen, Step, Write, unsaid
+from tests.helpers.neighbours import BEYOND, Flow, Owner, Seen, Step, Write, undeclared_differences
 from tests.helpers.tables import PEOPLE
 
 Pair = tuple[Write, Write]
@@ -793,7 +793,7 @@ def test_neighbours_differ_in_nothing_but_noise(
             assert case.refused in each.refusal
         else:
             assert each.refusal is None
-    assert unsaid(*seen) == set()
+    assert undeclared_differences(*seen) == set()
 
 
 # That the test has eyes: what a mistake might let out, planted
@@ -892,7 +892,7 @@ def planted(name: str) -> Case:
 def test_what_leaks_is_seen(owner: Owner, leak: Leak, monkeypatch: pytest.MonkeyPatch) -> None:
     leak.put_in_place(monkeypatch)
     case = planted(f"{leak.case} [{leak.adjacency.value}]")
-    assert unsaid(*both(owner, case, leak.adjacency))
+    assert undeclared_differences(*both(owner, case, leak.adjacency))
 
 
 def test_a_leak_beside_what_is_looked_up_is_seen(
@@ -902,7 +902,7 @@ def test_a_leak_beside_what_is_looked_up_is_seen(
     leak = Leak("", with_count, f"npz: {ONLY_OF_LAST.name}", Adjacency.ADD_REMOVE)
     leak.put_in_place(monkeypatch)
     case = planted(f"{leak.case} [{leak.adjacency.value}]")
-    assert "attribute m" in unsaid(*both(owner, case, leak.adjacency))
+    assert "attribute m" in undeclared_differences(*both(owner, case, leak.adjacency))
 
 
 def test_a_record_that_counts_by_its_place_is_seen(
@@ -917,4 +917,4 @@ def test_a_record_that_counts_by_its_place_is_seen(
 
     monkeypatch.setattr(ClassSums, "add", by_place)
     case = planted(f"{ONE_MORE} [add-remove]")
-    assert BEYOND in unsaid(*both(owner, case, Adjacency.ADD_REMOVE))
+    assert BEYOND in undeclared_differences(*both(owner, case, Adjacency.ADD_REMOVE))

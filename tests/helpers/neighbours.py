@@ -124,7 +124,7 @@ def differences(one: Seen, other: Seen) -> set[str]:
     return found
 
 
-def said_to_be_looked_up(statement: str) -> set[str]:
+def declared_as_looked_up(statement: str) -> set[str]:
     """What a statement says was looked up in the records, by the names of `differences`.
 
     Whoever is told that a column's description was looked up is told that there is one, too.
@@ -149,9 +149,9 @@ def said_to_be_looked_up(statement: str) -> set[str]:
     return said
 
 
-def unsaid(one: Seen, other: Seen) -> set[str]:
+def undeclared_differences(one: Seen, other: Seen) -> set[str]:
     """What differs although one of the two does not say that it was looked up."""
-    told = [said_to_be_looked_up(seen.statement) for seen in (one, other)]
+    told = [declared_as_looked_up(seen.statement) for seen in (one, other)]
     return {
         name
         for name in differences(one, other)
@@ -264,7 +264,7 @@ class _Clock:
         return _NOW
 
 
-class Held:
+class FixedRandomness:
     """Noise, batches, clock and identifiers, all held: test doubles in place of the real ones."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -370,7 +370,7 @@ class Owner:
         self._dpntk = dpntk
         self._root = root
         self._monkeypatch = monkeypatch
-        self._held = Held(monkeypatch)
+        self._held = FixedRandomness(monkeypatch)
         own_key()  # made now, so that no command says that it has made one
         # What takes long and has nothing to do with the records.
         monkeypatch.setattr(accountant, "log_delta", _log_delta)

@@ -28,7 +28,7 @@ from ..base import (
 )
 from ..options import SourceOptions
 from ..paths import AnyPath
-from .held import HeldArray
+from .in_memory import InMemoryArray
 from .labels import Classes, labelled_classes, no_labels, one_class
 from .layout import PixelLayout
 from .npy import ArrayFile, opened_npz
@@ -36,7 +36,7 @@ from .pixels import require_one_meaning, require_pixels
 
 _LABEL_PIECE: Final = 1 << 16
 
-Array = ArrayFile | HeldArray
+Array = ArrayFile | InMemoryArray
 
 
 @dataclass(frozen=True)
@@ -111,7 +111,7 @@ class ArraySource:
         return cls._open(ArrayFile.open(path), None, options)
 
     @classmethod
-    def open_held(
+    def open_in_memory(
         cls, images: ArrayLike, labels: ArrayLike | None, options: SourceOptions
     ) -> ArraySource:
         """Open arrays in memory.
@@ -120,8 +120,8 @@ class ArraySource:
             DataError: one has the wrong type, or the two disagree.
             SchemaError: sizes or classes are not supported.
         """
-        x = HeldArray.of("images", images)
-        return cls._open(x, None if labels is None else HeldArray.of("labels", labels), options)
+        x = InMemoryArray.of("images", images)
+        return cls._open(x, None if labels is None else InMemoryArray.of("labels", labels), options)
 
     @classmethod
     def _open(cls, x: Array, y: Array | None, options: SourceOptions) -> ArraySource:
@@ -152,7 +152,7 @@ class ArraySource:
 
         For arrays in memory, a digest of the records.
         """
-        if isinstance(self.x, HeldArray) or isinstance(self.y, HeldArray):
+        if isinstance(self.x, InMemoryArray) or isinstance(self.y, InMemoryArray):
             return records_fingerprint(self.batches(_LABEL_PIECE), self.schema)
         arrays = [array for array in (self.x, self.y) if array is not None]
         files = {array.path.name: array.path for array in arrays}.values()

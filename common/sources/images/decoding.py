@@ -119,9 +119,9 @@ class ImageDecoder:
             if resized:
                 pixels = square(pixels, form)
         if turned:
-            form.say_once(where, "is marked as turned: such images are set upright")
+            form.notice_once(where, "is marked as turned: such images are set upright")
         if transparent:
-            form.say_once(where, "is transparent in places: such images are laid on white")
+            form.notice_once(where, "is transparent in places: such images are laid on white")
         values = np.frombuffer(pixels.tobytes(), dtype=np.uint8)
         return values.reshape(-1, form.channels).T.ravel()
 

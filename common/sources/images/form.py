@@ -38,7 +38,7 @@ class Form:
     channels_origin: Origin
     preparation: Preparation = AS_STORED
     only_compared: bool = False
-    _said: set[str] = field(default_factory=set, repr=False, compare=False)
+    _noticed: set[str] = field(default_factory=set, repr=False, compare=False)
 
     @classmethod
     def of(cls, height: int, width: int, channels: int, options: SourceOptions, where: str) -> Form:
@@ -80,15 +80,15 @@ class Form:
             self.preparation,
         )
 
-    def say_once(self, where: str, what: str) -> None:
+    def notice_once(self, where: str, what: str) -> None:
         """Report something for the first image that it is true of.
 
         Args:
             where: the image's name in messages.
             what: the text after the name.
         """
-        if what not in self._said:
-            self._said.add(what)
+        if what not in self._noticed:
+            self._noticed.add(what)
             notice(f"{where} {what}")
 
 

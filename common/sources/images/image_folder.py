@@ -205,7 +205,7 @@ class ImageFolderSource:
         options: SourceOptions,
         classes: Classes,
     ) -> ImageFolderSource:
-        _tell_of_others(listings)
+        _notice_others(listings)
         filled = next(listing for listing in listings if len(listing))
         first = filled.files(0, 1)[0]
         decoder = ImageDecoder.of_first(*_content(filled.folder, first), options)
@@ -271,7 +271,7 @@ def _classes(
     return Classes(names, Origin.FROM_DATA if declared is None else Origin.DECLARED)
 
 
-def _tell_of_others(listings: Iterable[_FolderListing]) -> None:
+def _notice_others(listings: Iterable[_FolderListing]) -> None:
     """Report what is ignored, because it may be records in another format or in deeper folders.
 
     Also report if several kinds of files are read: some may hold the same pictures, or masks.

@@ -104,7 +104,7 @@ def to_pixels(
         if (none := _first(np.isnan(values))) is not None:
             raise DataError(f"{record(none)} has a value that is no number (NaN): replace it")
         cut = f"has values beyond {low:.12g} to {high:.12g}: such values are cut to these"
-        form.say_once(record(beyond), cut)
+        form.notice_once(record(beyond), cut)
         values = values.clip(low, high)
     scaled = np.rint((values - low) / (high - low) * PIXEL_LEVELS)
     return form.preparation.turned_back(scaled.astype(np.uint8))

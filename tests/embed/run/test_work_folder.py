@@ -21,7 +21,7 @@ from dpntk.embed.exact.grid import DEFAULT_CAPACITY, Grid
 from dpntk.embed.feature_options.kinds import options_for
 from dpntk.embed.run import worker as counting
 from dpntk.embed.run.checkpoint import Progress, Share, load_progress, save_progress, split
-from dpntk.embed.run.interval import Pause
+from dpntk.embed.run.interval import CheckpointInterval
 from dpntk.embed.run.job import Job
 from dpntk.embed.run.plan import RunPlan
 from dpntk.embed.run.work_folder import NothingLeft, WorkFolder
@@ -308,15 +308,15 @@ def test_the_pause_between_checkpoints_grows_with_their_cost(
 ) -> None:
     now = 0.0
     monkeypatch.setattr(time, "monotonic", lambda: now)
-    pause = Pause(None)
+    interval = CheckpointInterval(None)
     ends = []
     for cost in (0.1, 2.0):
-        while not pause.over:
+        while not interval.elapsed:
             now += 1.0
         ends.append(now)
-        with pause.renewed():
+        with interval.restarted():
             now += cost
-    while not pause.over:
+    while not interval.elapsed:
         now += 1.0
     assert ends == [30.0, 60.1]  # 30 seconds apart
     assert now == pytest.approx(162.1)  # 2 seconds are 2 % of 100

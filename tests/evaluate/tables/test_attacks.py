@@ -34,13 +34,13 @@ def test_copied_rows_are_found_wherever_they_are() -> None:
     uniform = np.random.default_rng(0).uniform(0, 9, (4, 3, 1000))
     held_out = numbers(*np.concatenate([uniform[1], uniform[2]], axis=1).tolist())
     attackers = Attackers.with_rows(numbers(*uniform[0].tolist()), held_out, seed=3)
-    fine = attackers.look_at(numbers(*uniform[3].tolist()))
+    fine = attackers.figures_of(numbers(*uniform[3].tolist()))
     assert list(fine) == list(METHODS)
     assert fine[ATTACK_LOW] < 0.5 < fine[ATTACK_HIGH]
     assert fine[NEARER] == pytest.approx(0.5, abs=0.06)
     assert fine[CLOSEST] == pytest.approx(fine[CLOSEST_OF_OTHERS], rel=0.3)
     half = np.concatenate([uniform[3], uniform[0]], axis=1)  # copies at the end
-    copied = attackers.look_at(numbers(*half.tolist()))
+    copied = attackers.figures_of(numbers(*half.tolist()))
     assert copied[ATTACK_LOW] > 0.6
     assert copied[NEARER] > 0.7
     assert copied[CLOSEST] == 0 < copied[CLOSEST_OF_OTHERS]

@@ -13,7 +13,7 @@ from pyarrow import parquet
 from dpntk.common.errors import DataError, SchemaError
 from dpntk.common.schema.image import ImageSchema
 from dpntk.common.schema.origin import Origin
-from dpntk.common.sources import Held, SourceOptions, open_source
+from dpntk.common.sources import InMemoryData, SourceOptions, open_source
 from tests.helpers.data_sets import IMAGES, KINDS, LABELS, encoded
 
 NAMES = np.array(["eel", "cat", "dog, wild"])
@@ -21,7 +21,7 @@ TEXTS = NAMES[LABELS]
 NUMBERED = sorted(KINDS.keys() - {"folder"})  # where labels are names
 
 
-def classes_of(data: Path | Held, options: SourceOptions) -> tuple[list[str], ImageSchema]:
+def classes_of(data: Path | InMemoryData, options: SourceOptions) -> tuple[list[str], ImageSchema]:
     """The name of each record's class, in order."""
     source = open_source(data, options)
     assert isinstance(source.schema, ImageSchema)
@@ -29,7 +29,7 @@ def classes_of(data: Path | Held, options: SourceOptions) -> tuple[list[str], Im
     return [source.schema.classes[label] for label in labels], source.schema
 
 
-def with_texts(folder: Path, kind: str) -> Path | Held:
+def with_texts(folder: Path, kind: str) -> Path | InMemoryData:
     match kind:
         case "npz":
             np.savez(folder / "x.npz", x=IMAGES, y=TEXTS)

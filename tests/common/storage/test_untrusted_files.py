@@ -10,14 +10,14 @@ from pathlib import Path
 import pytest
 
 from dpntk.common.errors import GeneratorError, ReleaseError
-from dpntk.common.storage import door
+from dpntk.common.storage import untrusted_files
 
 
 def test_a_file_and_a_link_to_it_are_read(tmp_path: Path) -> None:
     (tmp_path / "file").write_bytes(b"content")
     (tmp_path / "link").symlink_to("file")
-    assert door.read(tmp_path / "file", 7, refusal=ReleaseError) == b"content"
-    assert door.read(tmp_path / "link", 7, refusal=ReleaseError) == b"content"
+    assert untrusted_files.read(tmp_path / "file", 7, refusal=ReleaseError) == b"content"
+    assert untrusted_files.read(tmp_path / "link", 7, refusal=ReleaseError) == b"content"
 
 
 def a_pipe(path: Path) -> None:
@@ -78,7 +78,7 @@ def test_anything_else_is_refused_at_once(
     monkeypatch.chdir(path.parent)  # names of sockets are short
     make(path)
     with pytest.raises(GeneratorError) as caught:
-        door.read(path, 1000, refusal=GeneratorError, hint="make one")
+        untrusted_files.read(path, 1000, refusal=GeneratorError, hint="make one")
     assert str(caught.value).startswith(f"{path}: ")
     assert words in str(caught.value)
 
@@ -98,13 +98,13 @@ def test_the_open_file_is_looked_at_and_not_what_has_taken_its_name(
 
     monkeypatch.setattr(os, "open", exchanged)
     with pytest.raises(ReleaseError, match="not a regular file"):
-        door.read(path, 5, refusal=ReleaseError)
+        untrusted_files.read(path, 5, refusal=ReleaseError)
 
 
 def test_failures_while_a_file_is_open_are_one_line_too(tmp_path: Path) -> None:
     (tmp_path / "file").write_bytes(b"content")
     with (
         pytest.raises(ReleaseError, match="file: Input/output error"),
-        door.opened(tmp_path / "file", None, refusal=ReleaseError),
+        untrusted_files.opened(tmp_path / "file", None, refusal=ReleaseError),
     ):
         raise OSError(5, os.strerror(5))

@@ -1,4 +1,4 @@
-"""The door: the only place where files that may come from strangers are opened.
+"""Files that may come from strangers, which only this module opens.
 
 A name can lead anywhere: to an endless device, to a pipe that nobody writes to, to a file larger
 than memory. Only regular files up to a size that the caller allows are opened here. Symbolic links

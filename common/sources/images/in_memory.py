@@ -15,7 +15,7 @@ from ...errors import DataError
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class HeldArray(RedactedRepr):
+class InMemoryArray(RedactedRepr):
     """An array in memory, read like one in a file (`npy.ArrayFile`). SENSITIVE.
 
     Attributes:
@@ -27,7 +27,7 @@ class HeldArray(RedactedRepr):
     values: NDArray[Any]
 
     @classmethod
-    def of(cls, name: str, values: ArrayLike) -> HeldArray:
+    def of(cls, name: str, values: ArrayLike) -> InMemoryArray:
         """Take an array, or anything that NumPy can convert to one.
 
         Guarantee:

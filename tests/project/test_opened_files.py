@@ -1,4 +1,4 @@
-"""Files are opened where they are expected to be, and strangers' files at the door alone.
+"""Files are opened where they are expected to be, and those of strangers in one module alone.
 
 What opens a file for reading, or makes a library do so, is looked for in the source. A module that
 does is listed here, with what it may do and why: a new one is a decision, not an accident.
@@ -24,8 +24,8 @@ METHODS = {"open", "read_bytes", "read_text"}
 NEVER = {"pickle", "cPickle", "dill", "cloudpickle", "shelve", "marshal", "joblib"}
 """Modules that make programs of files."""
 
-AT_THE_DOOR = {
-    "common/storage/door.py": {"open", "os.open"},
+UNTRUSTED = {
+    "common/storage/untrusted_files.py": {"open", "os.open"},
     # Of bytes in memory, which were read there.
     "common/features/torchscript.py": {"torch.jit.load"},
     "common/storage/hdf5.py": {"h5py.File"},
@@ -84,7 +84,7 @@ def test_nothing_else_opens_files() -> None:
         if (calls := set(opened_by(path)))
     }
     elsewhere = {path: calls for path, calls in found.items() if not path.startswith(SOURCES)}
-    assert elsewhere == {**AT_THE_DOOR, **OF_OURS}
+    assert elsewhere == {**UNTRUSTED, **OF_OURS}
 
 
 def test_the_walk_finds_what_it_looks_for(tmp_path: Path) -> None:
