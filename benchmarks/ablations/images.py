@@ -30,7 +30,10 @@ from dpntk.evaluate.images.classifiers import CLASSIFIERS
 from dpntk.evaluate.images.records import LabelledImages
 from dpntk.evaluate.images.utility import measure
 from dpntk.generate import TrainingSettings
-from dpntk.generate.images import deformations, generator, training, whitening
+from dpntk.generate.images import training
+from dpntk.generate.images.distances import whitening
+from dpntk.generate.images.generators import conditional as generator
+from dpntk.generate.images.generators import deformations
 from dpntk.generate.images.sampling import sample
 from dpntk.release import PrivacyParameters, Release, open_release, release
 

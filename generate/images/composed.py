@@ -17,12 +17,12 @@ from ..fit.descent import Training, untrained
 from ..fit.recipe import PEARL, PLAIN, RUNNING, TEMPLATES, WHITENED, ComposedSettings
 from ..kernels.plain_mmd import PlainMMD
 from ..kernels.reweighted_mmd import ReweightedDistance
-from .distance import ImageDistance
-from .generators import ImageGenerator, new_generator
-from .running import RunningDistance
-from .shares import shrunk_shares
+from .distances.base import ImageDistance
+from .distances.running import RunningDistance
+from .distances.whitening import WhitenedDistance
+from .estimation.class_shares import shrunk_shares
+from .generators.registry import ImageGenerator, new_generator
 from .training import minimise_distance, train
-from .whitening import WhitenedDistance
 
 _DISTANCES: Final[dict[str, Callable[..., ImageDistance]]] = {
     WHITENED: WhitenedDistance,

@@ -21,7 +21,7 @@ from ...common.storage.synthetic_folder import IMAGES, POINTS, PREVIEW
 from ..output import generator_file
 from ..output.folder import results
 from ..output.generator_file import GENERATOR
-from .generators import ImageGenerator, described, generator_from
+from .generators.registry import ImageGenerator, described, generator_from
 from .inducing_points import InducingPoints
 from .sampling import sample
 

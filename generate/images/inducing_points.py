@@ -25,7 +25,7 @@ from ...common.features.infinite_ntk import ReluKernel, Slopes
 from ...common.features.kernel_ridge import class_targets
 from ...common.schema.image import pictures
 from ..fit.descent import require_finite
-from .generators import ImageGenerator
+from .generators.registry import ImageGenerator
 
 MOST_POINTS: Final = 5000
 """Most points over all classes: each step solves a system of that many equations."""

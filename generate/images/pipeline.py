@@ -12,9 +12,9 @@ from ..fit.recipe import ComposedSettings
 from ..fit.settings import TrainingSettings
 from ..output.provenance import origin_of
 from .composed import train_composed
+from .estimation.class_shares import posterior_shares
 from .export import SavedImageGenerator
-from .generators import ImageGenerator
-from .shares import posterior_shares
+from .generators.registry import ImageGenerator
 from .training import train
 
 

@@ -10,7 +10,7 @@ from ...common.display.console import progress
 from ...common.schema.image import pictures
 from ..fit.allocation import places_by_class
 from ..fit.descent import finite
-from .generators import ImageGenerator
+from .generators.registry import ImageGenerator
 
 _BATCH = 1000
 

@@ -26,15 +26,15 @@ from ...release.file.model import Release
 from ..fit.descent import Loss, Training, descend, untrained
 from ..fit.parts import sum_of
 from ..fit.settings import STEPS_IN_COLOUR, TrainingSettings
-from .deformations import DeformedGenerator
-from .distance import ImageDistance
-from .generator import ConditionalGenerator, GeneratorSpec
-from .generators import ImageGenerator
-from .initialisation import NoisyMeans, noisy_means
-from .prior import GeneratorPrior
-from .shares import posterior_shares
-from .variation import with_variation
-from .whitening import WhitenedDistance
+from .distances.base import ImageDistance
+from .distances.whitening import WhitenedDistance
+from .estimation.class_means import NoisyMeans, noisy_means
+from .estimation.class_shares import posterior_shares
+from .estimation.prior import GeneratorPrior
+from .estimation.variation import with_variation
+from .generators.conditional import ConditionalGenerator, GeneratorSpec
+from .generators.deformations import DeformedGenerator
+from .generators.registry import ImageGenerator
 
 G = TypeVar("G", bound=ImageGenerator | DeformedGenerator)
 _UPDATE_EVERY: Final = 200

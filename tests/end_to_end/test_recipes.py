@@ -30,8 +30,8 @@ from dpntk.embed import (
 from dpntk.generate import load_generator
 from dpntk.generate.fit.recipe import PAPER
 from dpntk.generate.images.export import SavedImageGenerator
-from dpntk.generate.images.networks.convolutional import ConvolutionalGenerator
-from dpntk.generate.images.networks.resnet import ResidualGenerator
+from dpntk.generate.images.generators.networks.convolutional import ConvolutionalGenerator
+from dpntk.generate.images.generators.networks.resnet import ResidualGenerator
 from dpntk.generate.pipeline import chosen_settings
 from dpntk.generate.tables.export import SavedTableGenerator
 from dpntk.generate.tables.perceptron import PerceptronGenerator

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpntk.embed import FeatureOptions, FourierOptions, SourceOptions, TangentOptions, embed
-from dpntk.generate.images.initialisation import noisy_means
+from dpntk.generate.images.estimation.class_means import noisy_means
 from dpntk.release import PrivacyParameters, Release, own_key
 from dpntk.release.file.distilled_codec import save_distilled
 from dpntk.release.publishing.pipeline import unrecorded_release, write_release

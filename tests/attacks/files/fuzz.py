@@ -44,10 +44,10 @@ from dpntk.evaluate.tables.table import is_table, read_synthetic_table
 from dpntk.generate import load_generator
 from dpntk.generate.distilled import export_points
 from dpntk.generate.images.export import SavedImageGenerator, write_synthetic
-from dpntk.generate.images.generator import ConditionalGenerator, GeneratorSpec
-from dpntk.generate.images.networks.convolutional import ConvolutionalGenerator
-from dpntk.generate.images.networks.resnet import ResidualGenerator, ResidualSpec
-from dpntk.generate.images.networks.spec import NetworkSpec
+from dpntk.generate.images.generators.conditional import ConditionalGenerator, GeneratorSpec
+from dpntk.generate.images.generators.networks.convolutional import ConvolutionalGenerator
+from dpntk.generate.images.generators.networks.resnet import ResidualGenerator, ResidualSpec
+from dpntk.generate.images.generators.networks.spec import NetworkSpec
 from dpntk.generate.output.generator_file import GENERATOR
 from dpntk.generate.tables.export import SavedTableGenerator, write_table
 from dpntk.generate.tables.perceptron import PerceptronGenerator, PerceptronSpec

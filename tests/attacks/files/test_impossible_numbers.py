@@ -22,8 +22,8 @@ from dpntk.common.errors import FormatError, GeneratorError
 from dpntk.embed import Embedding
 from dpntk.generate.fit.descent import Loss, descend
 from dpntk.generate.fit.settings import TrainingSettings
-from dpntk.generate.images.deformations import DeformedGenerator
-from dpntk.generate.images.generator import ConditionalGenerator, GeneratorSpec
+from dpntk.generate.images.generators.conditional import ConditionalGenerator, GeneratorSpec
+from dpntk.generate.images.generators.deformations import DeformedGenerator
 from dpntk.release import PrivacyParameters, Release, open_release, own_key
 from dpntk.release.publishing.pipeline import unrecorded_release, write_release
 from tests.conftest import Command, refused

@@ -10,7 +10,7 @@ from torch import Tensor
 from dpntk.common.errors import GeneratorError
 from dpntk.common.features.infinite_ntk import ReluKernel
 from dpntk.common.features.kernel_ridge import KernelRidge, class_targets
-from dpntk.generate.images.generator import ConditionalGenerator, GeneratorSpec
+from dpntk.generate.images.generators.conditional import ConditionalGenerator, GeneratorSpec
 from dpntk.generate.images.inducing_points import (
     InducingPoints,
     PointSettings,

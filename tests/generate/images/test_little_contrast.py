@@ -8,9 +8,9 @@ import torch
 
 from dpntk.common.sources import SourceOptions
 from dpntk.embed import PixelOptions, embed
-from dpntk.generate.images.generator import ConditionalGenerator, GeneratorSpec
-from dpntk.generate.images.initialisation import NoisyMeans
-from dpntk.generate.images.prior import GeneratorPrior
+from dpntk.generate.images.estimation.class_means import NoisyMeans
+from dpntk.generate.images.estimation.prior import GeneratorPrior
+from dpntk.generate.images.generators.conditional import ConditionalGenerator, GeneratorSpec
 from dpntk.generate.images.sampling import sample
 from dpntk.generate.images.training import train
 from dpntk.release import PrivacyParameters

@@ -26,7 +26,7 @@ from dpntk.embed.exact.grid import Grid
 from dpntk.embed.sums.accumulate import ClassSums
 from dpntk.generate import TrainingSettings, generate, load_generator, sample_to
 from dpntk.generate.images import export, pipeline
-from dpntk.generate.images.generator import ConditionalGenerator, GeneratorSpec
+from dpntk.generate.images.generators.conditional import ConditionalGenerator, GeneratorSpec
 from dpntk.generate.images.inducing_points import PointSettings
 from dpntk.generate.images.sampling import sample
 from dpntk.generate.images.training import train

@@ -26,14 +26,15 @@ from dpntk.embed import (
 from dpntk.generate.fit.descent import AT_ONCE
 from dpntk.generate.fit.recipe import CONVOLUTIONAL, GALLERY, RESIDUAL, TEMPLATES
 from dpntk.generate.fit.settings import TrainingSettings
-from dpntk.generate.images import training, whitening
-from dpntk.generate.images.deformations import DeformedGenerator
-from dpntk.generate.images.distance import ImageDistance
-from dpntk.generate.images.generators import new_generator
-from dpntk.generate.images.initialisation import noisy_means
-from dpntk.generate.images.prior import GeneratorPrior
-from dpntk.generate.images.running import RunningDistance
-from dpntk.generate.images.whitening import WhitenedDistance
+from dpntk.generate.images import training
+from dpntk.generate.images.distances import whitening
+from dpntk.generate.images.distances.base import ImageDistance
+from dpntk.generate.images.distances.running import RunningDistance
+from dpntk.generate.images.distances.whitening import WhitenedDistance
+from dpntk.generate.images.estimation.class_means import noisy_means
+from dpntk.generate.images.estimation.prior import GeneratorPrior
+from dpntk.generate.images.generators.deformations import DeformedGenerator
+from dpntk.generate.images.generators.registry import new_generator
 from dpntk.generate.kernels.base import FeatureMatrix
 from dpntk.generate.kernels.plain_mmd import PlainMMD
 from dpntk.generate.kernels.reweighted_mmd import ReweightedDistance

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from dpntk.generate.fit.settings import TrainingSettings
-from dpntk.generate.images.generator import GeneratorSpec
+from dpntk.generate.images.generators.conditional import GeneratorSpec
 from dpntk.generate.images.training import minimise_distance
 
 CPU = torch.device("cpu")

@@ -19,8 +19,8 @@ from dpntk.common.features.ntk.map import TangentFeatures
 from dpntk.common.schema.table import TableSchema
 from dpntk.embed import SourceOptions, TangentOptions, embed
 from dpntk.embed.exact.reference import network_of
-from dpntk.generate.images.networks.convolutional import ConvolutionalGenerator
-from dpntk.generate.images.networks.spec import NetworkSpec
+from dpntk.generate.images.generators.networks.convolutional import ConvolutionalGenerator
+from dpntk.generate.images.generators.networks.spec import NetworkSpec
 from dpntk.generate.kernels.plain_mmd import PlainMMD
 from dpntk.generate.tables.perceptron import PerceptronGenerator, PerceptronSpec
 from dpntk.release import PrivacyParameters, Release

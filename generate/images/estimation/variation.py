@@ -20,10 +20,10 @@ from typing import Final
 import torch
 from torch import Tensor
 
-from ...release.file.model import Release
-from ..kernels.base import FeatureMatrix
-from ..kernels.registry import kernel_of
-from .generator import ConditionalGenerator
+from ....release.file.model import Release
+from ...kernels.base import FeatureMatrix
+from ...kernels.registry import kernel_of
+from ..generators.conditional import ConditionalGenerator
 
 _MEASURED_RECORDS: Final = 100
 """Generated records of each class whose cosines are measured."""

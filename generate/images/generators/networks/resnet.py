@@ -9,9 +9,9 @@ from typing import Final
 import torch
 from torch import Tensor, nn
 
-from ....common.errors import GeneratorError
-from ....common.schema.image import COLOUR
-from ...fit.layers import BatchNorm, conditioned
+from .....common.errors import GeneratorError
+from .....common.schema.image import COLOUR
+from ....fit.layers import BatchNorm, conditioned
 from .spec import NetworkSpec
 
 _MOST_WIDTH: Final = 256

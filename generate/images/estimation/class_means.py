@@ -7,12 +7,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ...common.features.base import FeatureMap
-from ...common.features.joint_image import JointImageFeatures
-from ...common.features.ntk.layers import Linear
-from ...common.features.ntk.map import TangentFeatures
-from ...common.features.pixels import PixelFeatures
-from ...release.file.model import Release
+from ....common.features.base import FeatureMap
+from ....common.features.joint_image import JointImageFeatures
+from ....common.features.ntk.layers import Linear
+from ....common.features.ntk.map import TangentFeatures
+from ....common.features.pixels import PixelFeatures
+from ....release.file.model import Release
 
 _RELIABLE = 3.0
 """A mean is used only if its denominator exceeds this many times its noise."""

@@ -19,9 +19,9 @@ from dpntk.embed import Embedding
 from dpntk.generate.fit.descent import untrained
 from dpntk.generate.fit.recipe import gallery_steps
 from dpntk.generate.fit.settings import TrainingSettings
-from dpntk.generate.images.gallery import Gallery, GallerySpec
-from dpntk.generate.images.generators import described, generator_from
-from dpntk.generate.images.running import RunningDistance
+from dpntk.generate.images.distances.running import RunningDistance
+from dpntk.generate.images.generators.gallery import Gallery, GallerySpec
+from dpntk.generate.images.generators.registry import described, generator_from
 from dpntk.generate.images.training import minimise_distance
 from dpntk.generate.kernels.base import FeatureMatrix
 from dpntk.generate.kernels.registry import kernel_of

@@ -15,7 +15,7 @@ from typing import Final
 import torch
 from torch import Tensor, nn
 
-from .generator import FLOW_GRID, ConditionalGenerator, GeneratorSpec
+from .conditional import FLOW_GRID, ConditionalGenerator, GeneratorSpec
 
 _TURN: Final = 0.1
 _STRETCH: Final = 0.07

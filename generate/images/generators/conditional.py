@@ -11,7 +11,7 @@ from typing import Any, Final
 import torch
 from torch import Tensor, nn
 
-from ...common.schema.image import GREY
+from ....common.schema.image import GREY
 from .networks.spec import require_form
 
 _FACTOR_SCALE: Final = 0.1

@@ -25,14 +25,14 @@ from dpntk.embed.exact.grid import Grid
 from dpntk.embed.sums.accumulate import ClassSums
 from dpntk.generate import TrainingSettings
 from dpntk.generate.images.cosine_transform import cosines
-from dpntk.generate.images.generator import ConditionalGenerator, GeneratorSpec
-from dpntk.generate.images.initialisation import NoisyMeans, noisy_means
-from dpntk.generate.images.prior import (
+from dpntk.generate.images.estimation.class_means import NoisyMeans, noisy_means
+from dpntk.generate.images.estimation.class_shares import shrunk_shares
+from dpntk.generate.images.estimation.prior import (
     GeneratorPrior,
     Spectrum,
     _negative_log_restricted_likelihood,
 )
-from dpntk.generate.images.shares import shrunk_shares
+from dpntk.generate.images.generators.conditional import ConditionalGenerator, GeneratorSpec
 from dpntk.generate.images.training import first_generator, train, usual_settings
 from dpntk.release import PrivacyParameters, Release
 from dpntk.release.publishing.pipeline import unrecorded_release

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import Any, Final
 
-from ....common.errors import GeneratorError
-from ....common.schema.classes import MOST_CLASSES
-from ....common.schema.image import COLOUR, GREY, LARGEST_SIDE, SMALLEST_SIDE
+from .....common.errors import GeneratorError
+from .....common.schema.classes import MOST_CLASSES
+from .....common.schema.image import COLOUR, GREY, LARGEST_SIDE, SMALLEST_SIDE
 
 _MOST_CODE: Final = 1000
 

@@ -10,7 +10,7 @@ import torch
 from torch import nn
 
 from dpntk.common.errors import GeneratorError
-from dpntk.generate.images.networks.resnet import ResidualGenerator, ResidualSpec
+from dpntk.generate.images.generators.networks.resnet import ResidualGenerator, ResidualSpec
 
 SMALL: dict[str, Any] = {"side": 8, "classes": 3, "code": 5, "width": 2}
 

@@ -6,11 +6,11 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from dpntk.generate.images.networks.convolutional import (
+from dpntk.generate.images.generators.networks.convolutional import (
     ConvolutionalGenerator,
     EnlargingConvolution,
 )
-from dpntk.generate.images.networks.spec import NetworkSpec
+from dpntk.generate.images.generators.networks.spec import NetworkSpec
 
 
 @pytest.mark.parametrize(("small", "side"), [(7, 14), (14, 28), (2, 4), (4, 7), (16, 32)])

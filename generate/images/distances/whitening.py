@@ -14,11 +14,11 @@ from typing import Final
 import torch
 from torch import Tensor
 
-from ...common.features.torchscript import PublicModule
-from ...release.file.model import Release
-from ..fit.descent import require_finite
-from ..kernels.factors import Factors, factors_of
-from ..kernels.registry import kernel_of
+from ....common.features.torchscript import PublicModule
+from ....release.file.model import Release
+from ...fit.descent import require_finite
+from ...kernels.factors import Factors, factors_of
+from ...kernels.registry import kernel_of
 
 _SMOOTHING: Final = 2000.0
 """Multiple of the noise variance that is added to each variance. Chosen on MNIST at epsilon 1."""

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from dpntk.generate.images.denoising import noise_in
+from dpntk.generate.images.estimation.denoising import noise_in
 
 RANDOM = np.random.default_rng(0)
 ROOT = RANDOM.normal(size=(40, 40)) * np.geomspace(1, 1e-2, 40)

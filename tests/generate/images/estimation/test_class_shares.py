@@ -18,8 +18,8 @@ from dpntk.embed import Embedding
 from dpntk.embed.exact.grid import Grid
 from dpntk.embed.sums.accumulate import ClassSums
 from dpntk.generate import TrainingSettings
+from dpntk.generate.images.estimation.class_shares import posterior_shares, shrunk_shares
 from dpntk.generate.images.pipeline import fit_images
-from dpntk.generate.images.shares import posterior_shares, shrunk_shares
 from dpntk.release import PrivacyParameters, Release, open_release, own_key
 from dpntk.release.publishing.pipeline import unrecorded_release, write_release
 

@@ -7,7 +7,7 @@ from typing import Final
 import torch
 from torch import Tensor, nn
 
-from ...fit.layers import BatchNorm, conditioned, normalised_layer
+from ....fit.layers import BatchNorm, conditioned, normalised_layer
 from .spec import NetworkSpec
 
 _HIDDEN: Final = 200

@@ -8,11 +8,11 @@ from typing import Final
 import numpy as np
 import torch
 
-from ...common.features.pixels import PixelFeatures
-from ...common.schema.image import ImageSchema
-from ...release.file.model import Release
+from ....common.features.pixels import PixelFeatures
+from ....common.schema.image import ImageSchema
+from ....release.file.model import Release
+from .class_means import noisy_means
 from .denoising import Floats
-from .initialisation import noisy_means
 from .prior import GeneratorPrior
 
 _USUAL_SPREAD: Final = 0.3

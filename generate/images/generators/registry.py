@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
-from ...common.errors import GeneratorError
-from ...common.schema.image import ImageSchema
-from ..fit.recipe import CONVOLUTIONAL, GALLERY, RESIDUAL
-from ..output import generator_file
+from ....common.errors import GeneratorError
+from ....common.schema.image import ImageSchema
+from ...fit.recipe import CONVOLUTIONAL, GALLERY, RESIDUAL
+from ...output import generator_file
+from .conditional import ConditionalGenerator, GeneratorSpec
 from .gallery import Gallery, GallerySpec
-from .generator import ConditionalGenerator, GeneratorSpec
 from .networks.convolutional import ConvolutionalGenerator
 from .networks.resnet import ResidualGenerator, ResidualSpec
 from .networks.spec import NetworkSpec

@@ -37,11 +37,11 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from ...common.schema.image import GREY
-from .cosine_transform import cosines
+from ....common.schema.image import GREY
+from ..cosine_transform import cosines
+from ..generators.conditional import ConditionalGenerator
+from .class_means import NoisyMeans
 from .denoising import Floats, noise_in
-from .generator import ConditionalGenerator
-from .initialisation import NoisyMeans
 
 _CUTOFFS: Final = (2.0, 3.0, 4.0, 6.0, 9.0)
 _ROUNDS: Final = 2

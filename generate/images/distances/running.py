@@ -12,14 +12,14 @@ from typing import Final
 import torch
 from torch import Tensor
 
-from ...common.arguments import argument
-from ...common.errors import GeneratorError
-from ...common.features.torchscript import PublicModule
-from ...release.file.model import Release
-from ..fit.recipe import RUNNING, WHITENED
-from ..kernels.base import FeatureMatrix
-from ..kernels.mean_embedding import released_mean
-from ..kernels.registry import kernel_of
+from ....common.arguments import argument
+from ....common.errors import GeneratorError
+from ....common.features.torchscript import PublicModule
+from ....release.file.model import Release
+from ...fit.recipe import RUNNING, WHITENED
+from ...kernels.base import FeatureMatrix
+from ...kernels.mean_embedding import released_mean
+from ...kernels.registry import kernel_of
 
 _MEMORY: Final = 20
 """Number of steps in the average."""

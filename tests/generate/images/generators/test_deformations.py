@@ -13,10 +13,10 @@ from dpntk.embed import SourceOptions, TangentOptions, embed
 from dpntk.embed.feature_options.kinds import options_for
 from dpntk.generate.fit.descent import untrained
 from dpntk.generate.fit.settings import TrainingSettings
-from dpntk.generate.images.deformations import DeformedGenerator
-from dpntk.generate.images.generator import ConditionalGenerator, GeneratorSpec
+from dpntk.generate.images.distances.whitening import WhitenedDistance
+from dpntk.generate.images.generators.conditional import ConditionalGenerator, GeneratorSpec
+from dpntk.generate.images.generators.deformations import DeformedGenerator
 from dpntk.generate.images.training import minimise_distance, train
-from dpntk.generate.images.whitening import WhitenedDistance
 from dpntk.release import PrivacyParameters, Release
 from dpntk.release.publishing.pipeline import unrecorded_release
 from tests.helpers.threads import torch_threads

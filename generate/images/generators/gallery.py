@@ -26,9 +26,9 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from ...common.errors import GeneratorError
-from ...common.schema.image import COLOUR, GREY, ImageSchema
-from .cosine_transform import cosines
+from ....common.errors import GeneratorError
+from ....common.schema.image import COLOUR, GREY, ImageSchema
+from ..cosine_transform import cosines
 from .networks.spec import require_form
 
 # A gallery's file holds coefficients, so the constants up to the weights of colours are part of its

@@ -14,8 +14,8 @@ from dpntk.common.features.ntk.map import TangentFeatures
 from dpntk.common.features.rff import RandomFourierFeatures
 from dpntk.embed import Embedding
 from dpntk.embed.exact.reference import features
-from dpntk.generate.images import whitening
-from dpntk.generate.images.whitening import WhitenedDistance
+from dpntk.generate.images.distances import whitening
+from dpntk.generate.images.distances.whitening import WhitenedDistance
 from dpntk.generate.kernels.factors import factors_of
 from dpntk.generate.kernels.registry import kernel_of
 from dpntk.generate.kernels.scattering import SmoothFront

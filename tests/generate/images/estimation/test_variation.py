@@ -11,17 +11,17 @@ import torch
 from numpy.typing import NDArray
 
 from dpntk.common.features.pixels import PixelFeatures
-from dpntk.generate.images.generator import ConditionalGenerator, GeneratorSpec
-from dpntk.generate.images.sampling import sample
-from dpntk.generate.images.training import train
-from dpntk.generate.images.variation import (
+from dpntk.generate.images.estimation.variation import (
     posterior_cosine,
     released_cosine,
     with_mean_of,
     with_variation,
 )
+from dpntk.generate.images.generators.conditional import ConditionalGenerator, GeneratorSpec
+from dpntk.generate.images.sampling import sample
+from dpntk.generate.images.training import train
 from dpntk.release import Release
-from tests.generate.images.test_prior import DIGITS, digits
+from tests.generate.images.estimation.test_prior import DIGITS, digits
 
 PIXELS: Final = PixelFeatures(64, 255)
 
@@ -115,7 +115,7 @@ def test_doubts_alone_move_no_template(
 ) -> None:
     """Where records are not known to vary by more, or classes to differ, nothing is added."""
     monkeypatch.setattr(
-        "dpntk.generate.images.variation.released_cosine", lambda release: (cosine, 0.0)
+        "dpntk.generate.images.estimation.variation.released_cosine", lambda release: (cosine, 0.0)
     )
     generator = ConditionalGenerator(GeneratorSpec(8, 10, factors=2, flows=1))
     random = torch.Generator().manual_seed(0)
@@ -132,7 +132,7 @@ def test_what_drowns_what_is_known_of_classes_is_not_added(
 ) -> None:
     """A pixel's standard deviation is eight times what classes are known to differ by, at most."""
     monkeypatch.setattr(
-        "dpntk.generate.images.variation.released_cosine", lambda release: (0.0, 0.0)
+        "dpntk.generate.images.estimation.variation.released_cosine", lambda release: (0.0, 0.0)
     )
     generator = ConditionalGenerator(GeneratorSpec(8, 10, factors=2, flows=1))
     random = torch.Generator().manual_seed(0)

@@ -1,0 +1,1 @@
+"""The distances between generated images and a release."""

@@ -1,0 +1,1 @@
+"""The generators of images, and the table of them by name."""
