@@ -34,8 +34,8 @@ from dpntk.embed import embed, save_embedding
 from dpntk.evaluate.tables.table import Table, read_real_table
 from dpntk.generate.fit.allocation import split_by_shares
 from dpntk.generate.kernels.mean_embedding import released_mean
-from dpntk.generate.tables.marginal_matching import independent_rows
-from dpntk.generate.tables.marginals import marginals_of
+from dpntk.generate.tables.marginals.matching import independent_rows
+from dpntk.generate.tables.marginals.released import marginals_of
 from dpntk.generate.tables.sampling import to_table
 from dpntk.release import PrivacyParameters, release
 

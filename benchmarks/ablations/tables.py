@@ -34,7 +34,7 @@ from dpntk.evaluate.tables.utility import evaluate_tables
 from dpntk.generate import TableSettings
 from dpntk.generate.kernels.mean_embedding import pooled_mean
 from dpntk.generate.tables import reweighting
-from dpntk.generate.tables.marginals import marginals_of
+from dpntk.generate.tables.marginals.released import marginals_of
 from dpntk.generate.tables.moves import resample
 from dpntk.generate.tables.pipeline import model_of_columns
 from dpntk.generate.tables.sampling import RowModel, corrected_rows, draw_rows

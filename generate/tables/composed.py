@@ -18,10 +18,10 @@ from ..fit.recipe import PEARL, PERCEPTRON, PLAIN, ComposedSettings
 from ..kernels.mean_embedding import pooled_mean
 from ..kernels.plain_mmd import PlainMMD
 from ..kernels.reweighted_mmd import ReweightedDistance
-from .generator import TableGenerator, TableGeneratorSpec
-from .generators import RowGenerator
+from .generators.knots import TableGenerator, TableGeneratorSpec
+from .generators.perceptron import PerceptronGenerator, PerceptronSpec
+from .generators.registry import RowGenerator
 from .objective import TableDistance
-from .perceptron import PerceptronGenerator, PerceptronSpec
 from .training import minimise_distance
 
 

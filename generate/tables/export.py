@@ -17,8 +17,8 @@ from ...common.storage.synthetic_folder import CSV, PARQUET
 from ..output import generator_file
 from ..output.folder import results
 from ..output.generator_file import GENERATOR
-from .generators import described, generator_from
-from .marginals import are_known, marginals_from_arrays, marginals_to_arrays
+from .generators.registry import described, generator_from
+from .marginals.released import are_known, marginals_from_arrays, marginals_to_arrays
 from .refinement import Refinement
 from .reweighting import Reweighting
 from .rows.dataframe import to_dataframe

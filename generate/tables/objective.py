@@ -18,7 +18,7 @@ from ..fit.settings import MARGINALS_LOSS
 from ..kernels.base import FeatureMatrix
 from ..kernels.mean_embedding import MeanEmbedding
 from ..kernels.mmd import MeanEmbeddingDistance, distance_from, squared_distance
-from .marginals import marginal_part, marginals_of, record_targets
+from .marginals.released import marginal_part, marginals_of, record_targets
 
 _Place = tuple[int, int]
 

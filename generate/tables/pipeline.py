@@ -16,8 +16,8 @@ from ..output.provenance import origin_of
 from .columns.estimation import estimate_columns
 from .composed import train_composed
 from .export import SavedTableGenerator
-from .generators import RowGenerator
-from .marginals import marginals_of, with_levels
+from .generators.registry import RowGenerator
+from .marginals.released import marginals_of, with_levels
 from .refinement import refinement_of
 from .reweighting import reweighting_of
 from .sampling import RowModel, corrected_rows

@@ -36,8 +36,8 @@ from ...common.schema.table import TableSchema
 from ...release.file.model import Release
 from ..kernels.mean_embedding import LOW_SIGNAL, released_mean
 from ..output.generator_file import Arrays, arrays_of_map
-from .marginal_matching import round_to_steps
-from .marginals import is_noise
+from .marginals.matching import round_to_steps
+from .marginals.released import is_noise
 from .moves.conditioned import ConditionEnergy, Moves, Pool
 from .moves.counts import Counts
 from .moves.departures import ReleasedMoments

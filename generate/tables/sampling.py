@@ -17,9 +17,9 @@ from ...common.schema.rules.condition import Condition
 from ...common.schema.table import TableSchema
 from ..fit.allocation import places_by_class, split_by_shares
 from ..fit.descent import finite
-from .generators import RowGenerator
-from .marginal_matching import independent_rows, match_marginals, spread
-from .marginals import ColumnMarginal, are_known
+from .generators.registry import RowGenerator
+from .marginals.matching import independent_rows, match_marginals, spread
+from .marginals.released import ColumnMarginal, are_known
 from .refinement import Refinement
 from .reweighting import Reweighting, Rows
 from .rows.conditional import draw_where

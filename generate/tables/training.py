@@ -15,8 +15,8 @@ from ...release.file.model import Release
 from ..fit.descent import Loss, Training, descend, untrained
 from ..fit.settings import TableSettings, TrainingSettings
 from ..kernels.mean_embedding import pooled_mean
-from .generator import TableGenerator, TableGeneratorSpec
-from .generators import RowGenerator
+from .generators.knots import TableGenerator, TableGeneratorSpec
+from .generators.registry import RowGenerator
 from .objective import TableDistance
 
 G = TypeVar("G", bound=RowGenerator)

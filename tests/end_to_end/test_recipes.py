@@ -34,7 +34,7 @@ from dpntk.generate.images.generators.networks.convolutional import Convolutiona
 from dpntk.generate.images.generators.networks.resnet import ResidualGenerator
 from dpntk.generate.pipeline import chosen_settings
 from dpntk.generate.tables.export import SavedTableGenerator
-from dpntk.generate.tables.perceptron import PerceptronGenerator
+from dpntk.generate.tables.generators.perceptron import PerceptronGenerator
 from dpntk.release import PrivacyParameters, Release, open_release, own_key
 from dpntk.release.publishing.pipeline import unrecorded_release, write_release
 from tests.conftest import Command, refused

@@ -15,8 +15,8 @@ from dpntk.common.schema.columns.kinds import ColumnKind, Missing, Transform
 from dpntk.common.schema.csv_format import CsvFormat
 from dpntk.common.schema.encoding import NumericEncoding, blocks_of
 from dpntk.common.schema.table import TableSchema
-from dpntk.generate.tables.generator import TableGenerator, TableGeneratorSpec
-from dpntk.generate.tables.marginals import ColumnMarginal
+from dpntk.generate.tables.generators.knots import TableGenerator, TableGeneratorSpec
+from dpntk.generate.tables.marginals.released import ColumnMarginal
 
 PEOPLE = TableSchema(
     (

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from ....common.schema.encoding import NumericEncoding
-from ..marginals import ColumnMarginal
+from ..marginals.released import ColumnMarginal
 
 _SEEN: Final = 0.1
 """Initial shares are at least this many standard deviations of the noise."""

@@ -37,7 +37,7 @@ from ....common.schema.encoding import NumericEncoding
 from ....common.schema.table import TableSchema
 from ....release.file.model import Release
 from ...kernels.mean_embedding import released_mean
-from ..marginals import ColumnMarginal, marginals_of
+from ..marginals.released import ColumnMarginal, marginals_of
 from ..refinement import has_own_columns, noise_on_all
 from .cells import Columns, Shares
 from .evidence import Evidence, EvidenceSource

@@ -21,7 +21,7 @@ from ....common.features.ntk.map import TangentFeatures
 from ....common.schema.table import TableSchema
 from ....release.file.model import Release
 from ...kernels.mean_embedding import MeanEmbedding
-from ..marginal_matching import independent_rows
+from ..marginals.matching import independent_rows
 from ..moves.goal import strength
 from ..moves.relu_features import ReluFeatures
 from .cells import Columns, Shares

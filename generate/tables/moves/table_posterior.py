@@ -19,8 +19,8 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from ....common.features.marginals.cells import MarginalColumn, MarginalGroup
-from ..copula import NoisyTable, Pair, PairCopulas
-from ..denoising import table_shares
+from ..marginals.denoising import table_shares
+from .copula import NoisyTable, Pair, PairCopulas
 from .table_departures import SharesOf
 
 _EXACT: Final = 1e-9

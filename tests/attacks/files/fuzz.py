@@ -50,7 +50,7 @@ from dpntk.generate.images.generators.networks.resnet import ResidualGenerator, 
 from dpntk.generate.images.generators.networks.spec import NetworkSpec
 from dpntk.generate.output.generator_file import GENERATOR
 from dpntk.generate.tables.export import SavedTableGenerator, write_table
-from dpntk.generate.tables.perceptron import PerceptronGenerator, PerceptronSpec
+from dpntk.generate.tables.generators.perceptron import PerceptronGenerator, PerceptronSpec
 from dpntk.generate.tables.sampling import RowModel
 from dpntk.release import Acceptance, PrivacyParameters, SignedBy, open_any
 from dpntk.release.file.citation import is_private

@@ -22,7 +22,7 @@ from dpntk.embed.exact.reference import network_of
 from dpntk.generate.images.generators.networks.convolutional import ConvolutionalGenerator
 from dpntk.generate.images.generators.networks.spec import NetworkSpec
 from dpntk.generate.kernels.plain_mmd import PlainMMD
-from dpntk.generate.tables.perceptron import PerceptronGenerator, PerceptronSpec
+from dpntk.generate.tables.generators.perceptron import PerceptronGenerator, PerceptronSpec
 from dpntk.release import PrivacyParameters, Release
 from dpntk.release.publishing.pipeline import unrecorded_release
 from tests.conftest import CLASSES, SIDE, draw_records

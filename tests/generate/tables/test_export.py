@@ -22,8 +22,8 @@ from dpntk.embed import TangentOptions
 from dpntk.generate import load_generator
 from dpntk.generate.tables import export
 from dpntk.generate.tables.export import SavedTableGenerator, write_csv, write_table
-from dpntk.generate.tables.levels import Levels
-from dpntk.generate.tables.marginals import (
+from dpntk.generate.tables.marginals.levels import Levels
+from dpntk.generate.tables.marginals.released import (
     ColumnMarginal,
     marginals_from_arrays,
     marginals_to_arrays,

@@ -14,7 +14,7 @@ from dpntk.common.sources import open_source
 from dpntk.common.sources.options import SourceOptions
 from dpntk.embed import TangentOptions, embed
 from dpntk.generate.kernels.mean_embedding import released_mean
-from dpntk.generate.tables.generator import TableGenerator, TableGeneratorSpec
+from dpntk.generate.tables.generators.knots import TableGenerator, TableGeneratorSpec
 from dpntk.generate.tables.objective import PairDistance, PairMarginal, TableDistance, pairs_of
 from dpntk.release import PrivacyParameters
 from dpntk.release.file.model import Release

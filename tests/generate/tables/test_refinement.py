@@ -27,9 +27,9 @@ from dpntk.generate import load_generator
 from dpntk.generate.kernels.mean_embedding import pooled_mean, released_mean
 from dpntk.generate.tables import refinement as refinement_module
 from dpntk.generate.tables.export import SavedTableGenerator, write_table
-from dpntk.generate.tables.generator import TableGenerator, TableGeneratorSpec
-from dpntk.generate.tables.marginal_matching import match_marginals
-from dpntk.generate.tables.marginals import marginals_of
+from dpntk.generate.tables.generators.knots import TableGenerator, TableGeneratorSpec
+from dpntk.generate.tables.marginals.matching import match_marginals
+from dpntk.generate.tables.marginals.released import marginals_of
 from dpntk.generate.tables.moves.goal import STRENGTH, Goal, strength
 from dpntk.generate.tables.moves.relu_features import ReluFeatures, has_relu_features
 from dpntk.generate.tables.moves.resample import ResamplingMoves

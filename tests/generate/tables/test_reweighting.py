@@ -23,8 +23,8 @@ from dpntk.generate import load_generator
 from dpntk.generate.fit.settings import TableSettings
 from dpntk.generate.kernels.mean_embedding import pooled_mean, released_mean
 from dpntk.generate.tables.export import SavedTableGenerator, write_table
-from dpntk.generate.tables.generator import TableGenerator, TableGeneratorSpec
-from dpntk.generate.tables.marginals import ColumnMarginal, marginals_of
+from dpntk.generate.tables.generators.knots import TableGenerator, TableGeneratorSpec
+from dpntk.generate.tables.marginals.released import ColumnMarginal, marginals_of
 from dpntk.generate.tables.reweighting import (
     Reweighting,
     RowFeatures,

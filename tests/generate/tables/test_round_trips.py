@@ -14,7 +14,7 @@ from dpntk.generate.fit.descent import AT_ONCE, Loss
 from dpntk.generate.fit.settings import TableSettings
 from dpntk.generate.kernels.mean_embedding import pooled_mean
 from dpntk.generate.tables import training
-from dpntk.generate.tables.generator import TableGenerator, TableGeneratorSpec
+from dpntk.generate.tables.generators.knots import TableGenerator, TableGeneratorSpec
 from dpntk.generate.tables.objective import TableDistance
 from dpntk.release import PrivacyParameters
 from dpntk.release.publishing.pipeline import unrecorded_release

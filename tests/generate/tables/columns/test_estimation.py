@@ -18,8 +18,8 @@ from dpntk.embed import TangentOptions, embed
 from dpntk.generate.kernels.mean_embedding import released_mean
 from dpntk.generate.tables.columns.estimation import estimate_columns
 from dpntk.generate.tables.columns.evidence import Evidence
-from dpntk.generate.tables.marginal_matching import independent_rows
-from dpntk.generate.tables.marginals import ColumnMarginal, marginals_of
+from dpntk.generate.tables.marginals.matching import independent_rows
+from dpntk.generate.tables.marginals.released import ColumnMarginal, marginals_of
 from dpntk.generate.tables.moves.swap import SwapMoves
 from dpntk.generate.tables.refinement import Refinement, refinement_of
 from dpntk.release import PrivacyParameters

@@ -7,12 +7,12 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from ...common.numerics.simplex import to_simplex
-from ...common.schema.columns.kinds import ColumnKind
-from ...common.schema.encoding import Block, NumericEncoding, blocks_of
-from ...common.schema.table import TableSchema
+from ....common.numerics.simplex import to_simplex
+from ....common.schema.columns.kinds import ColumnKind
+from ....common.schema.encoding import Block, NumericEncoding, blocks_of
+from ....common.schema.table import TableSchema
 from .levels import SmoothCells
-from .marginals import ColumnMarginal
+from .released import ColumnMarginal
 
 _EMPTY: Final = 1e-12
 

@@ -19,7 +19,7 @@ from dpntk.common.schema.table import TableSchema
 from dpntk.common.sources.options import SourceOptions
 from dpntk.embed import TangentOptions, embed, save_embedding
 from dpntk.generate import generate
-from dpntk.generate.tables.levels import Levels, SmoothCells, estimate_levels, roundest
+from dpntk.generate.tables.marginals.levels import Levels, SmoothCells, estimate_levels, roundest
 from dpntk.release import PrivacyParameters, open_release, release
 
 LEVELS = 256

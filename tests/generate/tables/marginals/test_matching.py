@@ -11,13 +11,13 @@ from dpntk.common.schema.columns.column import Column
 from dpntk.common.schema.columns.kinds import ColumnKind
 from dpntk.common.schema.encoding import NumericEncoding, blocks_of
 from dpntk.common.schema.table import TableSchema
-from dpntk.generate.tables.marginal_matching import (
+from dpntk.generate.tables.marginals.matching import (
     james_stein,
     match_marginals,
     round_to_steps,
     spread,
 )
-from dpntk.generate.tables.marginals import ColumnMarginal
+from dpntk.generate.tables.marginals.released import ColumnMarginal
 from tests.helpers.tables import PEOPLE, random_generator, random_marginals
 
 BLOCKS = blocks_of(PEOPLE)

@@ -10,15 +10,15 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from ...common.errors import GeneratorError
-from ...common.features.base import FeatureMap
-from ...common.features.joint import parts_of
-from ...common.features.marginals.map import MarginalFeatures
-from ...common.schema.encoding import Block, NumericEncoding, blocks_of
-from ...common.schema.table import LEVELS, TableSchema
-from ...release.file.model import Release
-from ..kernels.mean_embedding import MeanEmbedding
-from ..output.generator_file import Arrays
+from ....common.errors import GeneratorError
+from ....common.features.base import FeatureMap
+from ....common.features.joint import parts_of
+from ....common.features.marginals.map import MarginalFeatures
+from ....common.schema.encoding import Block, NumericEncoding, blocks_of
+from ....common.schema.table import LEVELS, TableSchema
+from ....release.file.model import Release
+from ...kernels.mean_embedding import MeanEmbedding
+from ...output.generator_file import Arrays
 from .denoising import category_shares, number_shares
 from .levels import Levels, estimate_levels
 

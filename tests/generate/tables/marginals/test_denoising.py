@@ -10,7 +10,12 @@ import pytest
 from scipy.optimize import brentq
 
 from dpntk.common.numerics.simplex import to_simplex
-from dpntk.generate.tables.denoising import Shares, category_shares, number_shares, table_shares
+from dpntk.generate.tables.marginals.denoising import (
+    Shares,
+    category_shares,
+    number_shares,
+    table_shares,
+)
 
 GRID = np.geomspace(1e-10, 2, 20_001)
 

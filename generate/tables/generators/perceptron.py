@@ -8,11 +8,11 @@ from typing import Any, Final
 import torch
 from torch import Tensor, nn
 
-from ...common.errors import GeneratorError
-from ...common.schema.encoding import Block, NumericEncoding, blocks_of
-from ...common.schema.table import TableSchema
-from ..fit.layers import conditioned, normalised_layer
-from .generator import ranked
+from ....common.errors import GeneratorError
+from ....common.schema.encoding import Block, NumericEncoding, blocks_of
+from ....common.schema.table import TableSchema
+from ...fit.layers import conditioned, normalised_layer
+from .knots import ranked
 
 _LARGEST: Final = 10_000
 _WIDTH: Final = 256

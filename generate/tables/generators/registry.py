@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
-from ...common.errors import GeneratorError
-from ...common.schema.table import TableSchema
-from ..fit.recipe import PERCEPTRON
-from ..output import generator_file
-from .generator import TableGenerator, TableGeneratorSpec
+from ....common.errors import GeneratorError
+from ....common.schema.table import TableSchema
+from ...fit.recipe import PERCEPTRON
+from ...output import generator_file
+from .knots import TableGenerator, TableGeneratorSpec
 from .perceptron import PerceptronGenerator, PerceptronSpec
 
 RowGenerator = TableGenerator | PerceptronGenerator

@@ -18,7 +18,7 @@ from dpntk.generate.tables.columns.cells import Columns, Shares
 from dpntk.generate.tables.columns.estimation import estimate_columns
 from dpntk.generate.tables.columns.evidence import Evidence
 from dpntk.generate.tables.columns.tilts import tilted
-from dpntk.generate.tables.marginals import marginals_of
+from dpntk.generate.tables.marginals.released import marginals_of
 from dpntk.generate.tables.refinement import has_own_columns
 from dpntk.release import PrivacyParameters
 from dpntk.release.file.model import Release

@@ -21,9 +21,9 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from ...common.features.marginals.cells import nearest_cell
-from ...common.schema.encoding import Block, NumericEncoding
-from ...common.schema.table import LEVELS
+from ....common.features.marginals.cells import nearest_cell
+from ....common.schema.encoding import Block, NumericEncoding
+from ....common.schema.table import LEVELS
 from .denoising import table_shares
 
 _SPIKE: Final = 3.0

@@ -8,12 +8,12 @@ from typing import Any, Final
 import torch
 from torch import Tensor, nn
 
-from ...common.errors import GeneratorError
-from ...common.schema.columns.column import Column
-from ...common.schema.columns.kinds import ColumnKind
-from ...common.schema.encoding import Block, NumericEncoding, blocks_of
-from ...common.schema.table import TableSchema
-from ..fit.layers import conditioned
+from ....common.errors import GeneratorError
+from ....common.schema.columns.column import Column
+from ....common.schema.columns.kinds import ColumnKind
+from ....common.schema.encoding import Block, NumericEncoding, blocks_of
+from ....common.schema.table import TableSchema
+from ...fit.layers import conditioned
 
 _LARGEST: Final = 10_000
 

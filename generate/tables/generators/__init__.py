@@ -1,0 +1,1 @@
+"""The generators of rows, and the table of them by name."""

@@ -1,0 +1,1 @@
+"""Columns by themselves: released one-way marginals, denoised, and rows that match them."""
