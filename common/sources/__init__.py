@@ -5,7 +5,7 @@ reach of the release and the generator.
 """
 
 from .base import Batch, Source, require_same_data
-from .images.form import require_public_form
+from .images.decoding.form import require_public_form
 from .opening import InMemoryData, open_source, place_of
 from .options import SourceOptions
 from .tables.privacy_units import with_bounded_units

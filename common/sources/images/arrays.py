@@ -28,11 +28,11 @@ from ..base import (
 )
 from ..options import SourceOptions
 from ..paths import AnyPath
+from .decoding.layout import PixelLayout
+from .decoding.pixels import require_one_meaning, require_pixels
 from .in_memory import InMemoryArray
 from .labels import Classes, labelled_classes, no_labels, one_class
-from .layout import PixelLayout
 from .npy import ArrayFile, opened_npz
-from .pixels import require_one_meaning, require_pixels
 
 _LABEL_PIECE: Final = 1 << 16
 

@@ -28,8 +28,8 @@ from ..base import (
 from ..options import SourceOptions
 from ..paths import AnyPath, opened, size_of
 from ..shards import overlaps
+from .decoding.layout import PixelLayout
 from .labels import Classes, labelled_classes
-from .layout import PixelLayout
 
 _SHAPE: Final = (COLOUR, 32, 32)
 _RECORD: Final = 1 + 3 * 32 * 32

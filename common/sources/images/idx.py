@@ -33,8 +33,8 @@ from ..base import (
 from ..options import SourceOptions
 from ..paths import AnyPath, opened
 from ..shards import overlaps, require_all
+from .decoding.layout import PixelLayout
 from .labels import Classes, labelled_classes, no_labels, one_class
-from .layout import PixelLayout
 
 _NAME: Final = re.compile(
     r"(?P<split>train|t10k|test)([-_.](?P<before>\d+)(-of-\d+)?)?"

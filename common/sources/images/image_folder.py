@@ -25,8 +25,8 @@ from ..options import SourceOptions
 from ..paths import AnyPath, read
 from ..remote import RemotePath
 from ..shards import pieces
-from .decoding import ImageDecoder
-from .encoded import MOST_BYTES, READ, SUFFIXES
+from .decoding.decoder import ImageDecoder
+from .decoding.encoded import MOST_BYTES, READ, SUFFIXES
 from .label_file import LabelFile
 from .labels import NAMED, Classes, one_class
 

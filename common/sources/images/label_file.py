@@ -19,7 +19,7 @@ from ...display.text import counted, some_of
 from ...errors import DataError, SchemaError
 from ..options import SourceOptions
 from ..paths import AnyPath, located, read
-from .encoded import SUFFIXES
+from .decoding.encoded import SUFFIXES
 from .labels import NAMED, Classes, classes_of_texts
 
 _MOST_BYTES: Final = 1 << 28

@@ -28,12 +28,12 @@ from ..parquet import opened, read_rows, reading_parquet
 from ..paths import AnyPath
 from ..prefetch import read_ahead
 from ..shards import overlaps
-from .decoding import ImageDecoder
-from .form import Form
+from .decoding.decoder import ImageDecoder
+from .decoding.form import Form
+from .decoding.layout import PixelLayout
+from .decoding.pixels import require_one_meaning, require_pixels
 from .labels import Classes, labelled_classes, one_class
-from .layout import PixelLayout
 from .parquet_columns import Columns, class_names, find_columns, holds_texts, is_list
-from .pixels import require_one_meaning, require_pixels
 
 if TYPE_CHECKING:
     import pyarrow as pa

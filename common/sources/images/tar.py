@@ -30,8 +30,8 @@ from ..base import Batch, decoded, files_fingerprint
 from ..options import SourceOptions
 from ..paths import AnyPath, opened, size_of
 from ..shards import pieces
-from .decoding import ImageDecoder
-from .encoded import SUFFIXES, require_size
+from .decoding.decoder import ImageDecoder
+from .decoding.encoded import SUFFIXES, require_size
 from .labels import labelled_classes, one_class
 
 _PIECE: Final = 64

@@ -16,7 +16,7 @@ from dpntk.common.errors import DataError, SchemaError
 from dpntk.common.schema.image import ImageSchema, pictures
 from dpntk.common.schema.origin import Origin
 from dpntk.common.sources import Source, SourceOptions, open_source
-from dpntk.common.sources.images.layout import shades_of_grey
+from dpntk.common.sources.images.decoding.layout import shades_of_grey
 from tests.helpers.data_sets import IMAGES, KINDS, LABELS, encoded, idx_bytes, write_tar
 
 COLOURS = np.random.default_rng(7).integers(0, 256, (20, 8, 8, 3), dtype=np.uint8)

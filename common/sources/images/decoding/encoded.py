@@ -21,8 +21,8 @@ from PIL.TiffImagePlugin import (
 )
 from PIL.WebPImagePlugin import WebPImageFile
 
-from ...errors import DataError
-from ...schema.image import COLOUR, GREY
+from ....errors import DataError
+from ....schema.image import COLOUR, GREY
 from .form import require_image
 
 # Pillow's warnings about odd files quote their content, which may be sensitive.

@@ -13,11 +13,11 @@ from numpy.typing import NDArray
 from PIL import ExifTags, Image
 from PIL.TiffImagePlugin import TiffImageFile
 
-from ...arguments import argument
-from ...errors import DataError, SchemaError
-from ...schema.image import COLOUR, GREY
-from ...schema.origin import Origin
-from ..options import SourceOptions
+from ....arguments import argument
+from ....errors import DataError, SchemaError
+from ....schema.image import COLOUR, GREY
+from ....schema.origin import Origin
+from ...options import SourceOptions
 from .encoded import CHANNELS, DEEP, FAILURES, opened
 from .form import Form
 from .pixels import declare_range, to_pixels

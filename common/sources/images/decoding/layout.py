@@ -9,9 +9,9 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from ...errors import SchemaError
-from ...schema.image import COLOUR, GREY
-from ..options import SourceOptions
+from ....errors import SchemaError
+from ....schema.image import COLOUR, GREY
+from ...options import SourceOptions
 from .form import Form, require_image
 from .pixels import to_pixels
 from .squares import squares

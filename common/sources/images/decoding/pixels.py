@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ...arguments import argument
-from ...errors import DataError
-from ...schema.image import PIXEL_LEVELS
-from ..options import SourceOptions
+from ....arguments import argument
+from ....errors import DataError
+from ....schema.image import PIXEL_LEVELS
+from ...options import SourceOptions
 from .form import Form
 
 _OR_STORE = "or store pixels as uint8 in 0..255, or as floats in [0, 1]"

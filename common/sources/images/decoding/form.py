@@ -5,15 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Final
 
-from ...arguments import argument
-from ...display.console import notice
-from ...errors import SchemaError
-from ...schema.image import ImageSchema, nearest_side
-from ...schema.origin import Origin
-from ...schema.preparation import AS_STORED, Fit, Preparation
-from ..base import Source
-from ..options import SourceOptions
-from .labels import Classes
+from ....arguments import argument
+from ....display.console import notice
+from ....errors import SchemaError
+from ....schema.image import ImageSchema, nearest_side
+from ....schema.origin import Origin
+from ....schema.preparation import AS_STORED, Fit, Preparation
+from ...base import Source
+from ...options import SourceOptions
+from ..labels import Classes
 
 MOST_PIXELS: Final = 1 << 26
 """The most pixels of a stored image: 64 million are enough for records of 64 pixels a side."""

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image, ImageOps
 
-from ...schema.preparation import Fit
+from ....schema.preparation import Fit
 from .form import Form
 
 
