@@ -9,7 +9,7 @@ import torch
 from threadpoolctl import threadpool_info
 from torch import Tensor
 
-from dpntk.generate.tables.columns.minimum import least
+from dpntk.generate.tables.columns.minimum import minimise_by_lbfgs
 
 
 @pytest.fixture
@@ -28,7 +28,7 @@ def test_the_minimum_of_a_convex_function_is_found() -> None:
     def loss(place: Tensor) -> Tensor:
         return (root @ (place - centre).flatten()).square().sum() + (place - centre).pow(4).sum()
 
-    found = least(loss, torch.zeros(2, 3, dtype=torch.float64), steps=200)
+    found = minimise_by_lbfgs(loss, torch.zeros(2, 3, dtype=torch.float64), steps=200)
     assert found.shape == centre.shape
     assert torch.allclose(found, centre, atol=1e-3)
 
@@ -42,6 +42,6 @@ def test_small_steps_do_not_wait_for_other_threads() -> None:
         seen.update(pool["num_threads"] for pool in threadpool_info())
         return place.square().sum()
 
-    least(loss, torch.ones(3, dtype=torch.float64), steps=3)
+    minimise_by_lbfgs(loss, torch.ones(3, dtype=torch.float64), steps=3)
     assert seen == {1}
     assert torch.get_num_threads() == 2
