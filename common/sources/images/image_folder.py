@@ -258,9 +258,18 @@ def _classes(
 
     The set of folders depends on the records: removing the last record of a class removes its
     folder. So the classes are public knowledge only if the owner has declared them; `count` alone
-    declares classes named by their numbers.
+    declares classes named by their numbers, unless no folder is.
+
+    Raises:
+        SchemaError: only some folders are, or their number is another one.
     """
-    if declared is None and count is not None and set(found) <= set(numbered(count)):
+    if declared is None and count is not None and (some := set(found) & set(numbered(count))):
+        if others := [name for name in found if name not in some]:
+            raise SchemaError(
+                f"{folder}: {argument('classes', count)} declares the classes 0 to {count - 1}, "
+                f"and {min(some)} is one of its folders, but {others[0]} is another: name all "
+                f"classes with {argument('class_names')}"
+            )
         declared = numbered(count)
     names = tuple(found) if declared is None else declared
     if count not in (None, len(names)):

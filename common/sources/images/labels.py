@@ -21,6 +21,7 @@ from ..options import SourceOptions
 
 _WHOLE: Final = re.compile(r"0|-?[1-9][0-9]{0,17}")
 _AS_FLOAT: Final = re.compile(r"(-?[0-9]{1,18})\.0+")
+_TRUTHS: Final = {"false": 0, "true": 1}
 NAMED: Final = 20
 """The most classes that an error about another label lists by name."""
 
@@ -72,31 +73,43 @@ class Classes:
 
 
 def labelled_classes(
-    options: SourceOptions, labels: Iterable[NDArray[Any]], where: str, *, texts: bool = False
+    options: SourceOptions,
+    labels: Iterable[NDArray[Any]],
+    where: str,
+    *,
+    texts: bool | None = None,
 ) -> Classes:
     """The classes of a source that has a label for each record.
 
     Labels that are texts are the names of classes. So are numbers if all declared names are
     numbers, such as 1 to 26, or 3, 5 and 7. Otherwise numbers are the indices of classes, from 0.
 
+    Guarantee:
+        The class of a label follows from the label and the declared names alone. Programs make
+        texts of all labels if one of them is a text. So names that are numbers have to mean the
+        same class as such a number. (docs/privacy/proofs.md, statement 3.)
+
     Args:
         options: what is declared.
         labels: all labels, in pieces; read only if nothing is declared.
         where: the data, for messages.
-        texts: whether labels are texts.
+        texts: whether labels are texts; None if this format has no texts.
 
     Raises:
         DataError: a label is not a whole number.
-        SchemaError: there are too many classes, or only their number is declared although labels
-            are texts.
+        SchemaError: there are too many classes, only their number is declared although labels are
+            texts, or a name means one class to numbers and another one to texts.
     """
     declared = _declared(options)
     if texts:
         return _named_by_texts(options, declared, labels, where)
     if declared is not None:
         names_numbers = all(map(_WHOLE.fullmatch, declared)) and declared != numbered(len(declared))
-        values = tuple(map(int, declared)) if names_numbers else None
-        return Classes(declared, Origin.DECLARED, values)
+        if names_numbers:
+            return Classes(declared, Origin.DECLARED, tuple(map(int, declared)))
+        if texts is not None:
+            _require_one_meaning(declared, where)
+        return Classes(declared, Origin.DECLARED)
     largest = max((int(_plain(piece, 0, where).max()) for piece in labels if piece.size), default=0)
     if largest >= MOST_CLASSES:
         raise SchemaError(
@@ -202,6 +215,23 @@ def _named_by_texts(
         )
     names = tuple(sorted(found))
     return Classes(names, Origin.FROM_DATA, names)
+
+
+def _require_one_meaning(names: tuple[str, ...], where: str) -> None:
+    """Refuse names by which labels have another class once a program has made texts of them.
+
+    Raises:
+        SchemaError: a name is a number or a truth value, but not the index of its class.
+    """
+    for index, name in enumerate(names):
+        whole = _whole_as_such(name)
+        number = int(whole) if _WHOLE.fullmatch(whole) else _TRUTHS.get(name.lower(), index)
+        if number != index:
+            raise SchemaError(
+                f"{where}: labels are numbers, counted from 0, and number {index} is the class "
+                f"{name}, which is another number: store labels as texts, the names of their "
+                "classes, or name all classes by numbers or none"
+            )
 
 
 def _plain(labels: NDArray[Any], first: int, where: str) -> NDArray[Any]:

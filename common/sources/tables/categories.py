@@ -26,6 +26,8 @@ Number = int | float | Decimal
 Decimal("1.00")."""
 
 _TRUTHS: Final = {"false": 0, "true": 1}
+_SEVERAL: Final = MISSING - 100
+"""What is found for a number that may be in several categories."""
 _MOST_EXACT: Final = {16: 2**11, 32: 2**24, 64: 2**53}
 """Maps the bits of a float to the size from which it rounds integers."""
 
@@ -42,14 +44,18 @@ class CategoryFinder:
         A value's category depends only on the value and the schema. Programs choose the type of a
         column by all of its values: integers become floats if one of them is missing, and decimals
         get the digits of the longest. So the type decides nothing, and a type that may have rounded
-        one category to another is refused. (docs/privacy/proofs.md, statement 3.)
+        one category to another is refused. So is a number or truth value in such a column if texts
+        of it may be in several categories, such as "1" and "1.0", because texts become numbers if
+        all of them can. (docs/privacy/proofs.md, statement 3.)
     """
 
     def __init__(self, column: Column, form: CsvFormat) -> None:
         self._column, self._form = column, form
         floats: dict[str, Callable[[Number], float]] = {"float32": _float32, "float64": float}
         self._floats = floats.get(column.dtype)
-        self._numbers = self._numbered()
+        claims = self._claims()
+        self._numbers = {number: found[0] for number, found in claims.items()}
+        self._several = {number for number, found in claims.items() if len(set(found)) > 1}
         whole = (
             n
             for n in map(_number, column.categories)
@@ -83,7 +89,13 @@ class CategoryFinder:
                 f"{where}: column {self._column.name!r} is {kind}, which rounds numbers as large "
                 "as its categories: store it as whole numbers (Int64 in pandas) or texts"
             )
-        return for_each(values, self._of_number)
+        codes = for_each(values, self._of_stored)
+        if (codes == _SEVERAL).any():
+            raise SchemaError(
+                f"{where}: column {self._column.name!r} is {type_name(kind)}, and several of its "
+                "categories are the same number: store it as texts, or keep one of them"
+            )
+        return codes
 
     def _codes_of_texts(self, texts: pa.Array) -> NDArray[np.int64]:
         import pyarrow
@@ -103,6 +115,10 @@ class CategoryFinder:
         number = _truth(text) if number is None else number
         return MISSING if number is None else self._of_number(number)
 
+    def _of_stored(self, number: Number) -> int:
+        """The category of a number that no text was, or may have been; `_SEVERAL` if unknown."""
+        return _SEVERAL if self._held(number) in self._several else self._of_number(number)
+
     def _of_number(self, number: Number) -> int:
         return self._numbers.get(self._held(number), MISSING)
 
@@ -110,24 +126,24 @@ class CategoryFinder:
         """A number, as the column's type stores it."""
         return number if self._floats is None else self._floats(number)
 
-    def _numbered(self) -> dict[Number, int]:
-        """The indices of categories that are numbers, by number; the preferred category wins."""
+    def _claims(self) -> dict[Number, list[int]]:
+        """The indices of categories that are a number, by number; the preferred one comes first."""
         ranked = sorted(enumerate(self._column.categories), key=lambda each: len(each[1]))
-        numbers = [(_number(text), index) for index, text in ranked]
-        found: dict[Number, int] = {}
+        numbers = [(n, index) for index, text in ranked if (n := _number(text)) is not None]
+        found: dict[Number, list[int]] = {}
         for number, index in numbers:
-            if number is not None and math.isfinite(held := self._held(number)):
-                found.setdefault(held, index)
+            if math.isfinite(held := self._held(number)):
+                found.setdefault(held, []).append(index)
         # Floats round fractions. 32-bit floats keep their values when a program converts them to 64
         # bits.
         in_memory: tuple[Callable[[Number], float], ...] = (float, _float32)
         for rounded in in_memory:
             for number, index in numbers:
-                if number is not None and math.isfinite(value := rounded(number)) and value % 1:
-                    found.setdefault(value, index)
+                if math.isfinite(value := rounded(number)) and value % 1:
+                    found.setdefault(value, []).append(index)
         for index, text in ranked:
             if (truth := _truth(text)) is not None:
-                found.setdefault(truth, index)
+                found.setdefault(truth, []).append(index)
         return found
 
 

@@ -296,6 +296,19 @@ def test_numbered_class_folders_are_declared_by_their_number(tmp_path: Path) -> 
     assert open_source(tmp_path).schema.from_data == ("number and names of the classes",)
 
 
+def test_a_folder_with_another_name_beside_numbered_ones_is_refused(tmp_path: Path) -> None:
+    """It would decide that none of them was declared."""
+    for index, image in enumerate(IMAGES[:4]):
+        (tmp_path / str(index % 2)).mkdir(exist_ok=True)
+        (tmp_path / str(index % 2) / f"{index}.png").write_bytes(encoded(image))
+    declared = SourceOptions(classes=3)
+    assert open_source(tmp_path, declared).schema.classes == ("0", "1", "2")
+    (tmp_path / "a").mkdir()
+    (tmp_path / "a" / "9.png").write_bytes(encoded(IMAGES[4]))
+    with pytest.raises(SchemaError, match="declares the classes 0 to 2, and 0 is one of"):
+        open_source(tmp_path, declared)
+
+
 def test_class_folders_need_an_image_somewhere(tmp_path: Path) -> None:
     (tmp_path / "cat").mkdir()
     with pytest.raises(DataError, match="no class folder holds an image"):

@@ -111,9 +111,36 @@ def test_numbers_below_0_can_be_named(tmp_path: Path) -> None:
 def test_other_names_are_of_numbers_in_their_order(tmp_path: Path, kind: str) -> None:
     """As they have always been: also 0 to 2, and names of which one is no number."""
     path = KINDS[kind](tmp_path / "data")
-    for declared in (("0", "1", "2"), ("x", "1", "0"), ("01", "2", "3")):
+    for declared in (("0", "1", "2"), ("0", "x", "2"), ("01", "x", "two")):
         names, _ = classes_of(path, SourceOptions(class_names=declared))
         assert names == [declared[label] for label in LABELS]
+
+
+@pytest.mark.parametrize("kind", NUMBERED)
+@pytest.mark.parametrize(
+    "declared", [("x", "1", "0"), ("1.0", "0.0", "x"), ("true", "false", "x"), ("x", "0", "y")]
+)
+def test_numbers_are_refused_where_they_would_be_another_class_as_texts(
+    tmp_path: Path, kind: str, declared: tuple[str, ...]
+) -> None:
+    """One label that is a text makes texts of all, but for formats that have no texts."""
+    path = KINDS[kind](tmp_path / "data")
+    options = SourceOptions(class_names=declared)
+    if kind.startswith(("idx", "tar")):
+        names, _ = classes_of(path, options)
+        assert names == [declared[label] for label in LABELS]
+        return
+    with pytest.raises(SchemaError, match="store labels as texts"):
+        open_source(path, options)
+
+
+def test_a_label_that_is_a_text_changes_the_class_of_no_other() -> None:
+    options = SourceOptions(class_names=("1", "0", "x"))
+    labels = [0, 1, 0, 1]
+    with pytest.raises(SchemaError, match="number 0 is the class 1"):
+        classes_of((IMAGES[:4], np.array(labels)), options)
+    names, _ = classes_of((IMAGES[:5], np.array([*labels, "x"])), options)
+    assert names == ["0", "1", "0", "1", "x"]
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64, np.bool_, np.uint16])

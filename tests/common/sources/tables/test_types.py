@@ -304,8 +304,20 @@ def test_texts_that_are_categories_are_nothing_else() -> None:
     codes = choices("01", "1", "1.0", "true", "True")
     texts = ["01", "1", "1.0", "true", "True", "1.00", "TRUE", "one"]
     assert read(frame_of(texts), schema_of(codes)).tolist() == [0, 1, 2, 3, 4, 1, 1, 5]
-    for ones in ([1, 1], [1.0, 1.0], [True, True], [Decimal("1.0"), Decimal(1)]):
-        assert read(frame_of(ones), schema_of(codes)).tolist() == [1, 1]
+
+
+@pytest.mark.parametrize("one", [1, 1.0, Decimal("1.0"), np.float32(1), True])
+@pytest.mark.parametrize("texts", [("01", "1"), ("1", "1.0"), ("true", "1"), ("True", "true")])
+def test_a_number_that_may_have_been_texts_of_several_categories_is_refused(
+    one: object, texts: tuple[str, ...]
+) -> None:
+    """A program makes numbers of all texts, or of none where one text is no number."""
+    schema = schema_of(choices(*texts, "7"))
+    assert read(frame_of([*texts, "7", "x"]), schema).tolist() == [0, 1, 2, 3]
+    if one is True or texts != ("True", "true"):
+        with pytest.raises(SchemaError, match="several of its categories are the same number"):
+            read(frame_of([one, one]), schema)
+    assert read(frame_of([7, 7]), schema).tolist() == [2, 2]
 
 
 def test_floats_do_not_hold_large_categories() -> None:
