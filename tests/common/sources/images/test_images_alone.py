@@ -28,7 +28,7 @@ from pyarrow import parquet
 
 from dpntk.common.errors import DpntkError
 from dpntk.common.schema import Schema
-from dpntk.common.sources import Held, SourceOptions, open_source
+from dpntk.common.sources import InMemoryData, SourceOptions, open_source
 from dpntk.common.sources.images import arrays, labels
 from tests.helpers.data_sets import idx_bytes, write_tar
 from tests.helpers.nasty import LABELS
@@ -37,7 +37,7 @@ pytestmark = pytest.mark.filterwarnings("ignore")  # of NumPy, about values that
 
 Read = list[tuple[bytes, str]]
 """The pixels and the class of each record."""
-Store = Callable[[list[Any], list[Any], Path], Held | Path]
+Store = Callable[[list[Any], list[Any], Path], InMemoryData | Path]
 
 SIDE: Final = 8
 NOT_HELD: Final = (
@@ -164,23 +164,23 @@ def _saved(image: Image.Image, kind: str, **extra: Any) -> bytes:  # noqa: ANN40
     return stream.getvalue()
 
 
-def lists(images: list[Any], labels: list[Any], _: Path) -> Held:
+def lists(images: list[Any], labels: list[Any], _: Path) -> InMemoryData:
     return images, labels
 
 
-def in_arrays(images: list[Any], labels: list[Any], _: Path) -> Held:
+def in_arrays(images: list[Any], labels: list[Any], _: Path) -> InMemoryData:
     return np.array(images), np.array(labels)
 
 
-def with_series(images: list[Any], labels: list[Any], _: Path) -> Held:
+def with_series(images: list[Any], labels: list[Any], _: Path) -> InMemoryData:
     return np.array(images), pd.Series(labels)
 
 
-def with_objects(images: list[Any], labels: list[Any], _: Path) -> Held:
+def with_objects(images: list[Any], labels: list[Any], _: Path) -> InMemoryData:
     return images, np.array(labels, dtype=object)
 
 
-def with_categories(images: list[Any], labels: list[Any], _: Path) -> Held:
+def with_categories(images: list[Any], labels: list[Any], _: Path) -> InMemoryData:
     return np.stack(images), pd.Series(labels, dtype="category")
 
 
