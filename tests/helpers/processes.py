@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from dpntk.common.cli.app import run
-from dpntk.common.storage.sandbox import Parser, Refused, limit
+from dpntk.common.storage.sandbox import LIMITS, Limits, Parser, Refused, limit
 
 RECORDS = 60_000
 """Enough for fifteen chunks."""
@@ -74,12 +74,17 @@ def embed_in_a_child(arguments: list[str], *, rank: int = 0, ranks: int = 1) -> 
     return finish(start(arguments, rank=rank, ranks=ranks))
 
 
-def parse_in_a_fork(parser: Parser, content: bytes, argument: Any) -> Any:  # noqa: ANN401 - JSON
+def parse_in_a_fork(
+    parser: Parser,
+    content: bytes,
+    argument: Any,  # noqa: ANN401 - JSON
+    limits: Limits = LIMITS,
+) -> Any:  # noqa: ANN401 - JSON
     """`sandbox.parse_in_child`, under the same limits, without loading NumPy anew."""
     receiving, sending = os.pipe()
     if (child := os.fork()) == 0:
         try:
-            limit()
+            limit(limits)
             try:
                 said = {"found": parser(content, argument)}
             except Refused as error:
