@@ -42,7 +42,7 @@ class Limits:
 
 
 LIMITS: Final = Limits(1 << 28, 5)
-"""For what has few bytes."""
+"""The usual limits, for small files."""
 
 
 class Refused(ValueError):
