@@ -8,7 +8,6 @@ from typing import Final
 from ..common.errors import DataError
 from ..common.sources.tables.table import ROWS_AT_ONCE
 from ..common.storage import sandbox, untrusted_files
-from ..common.storage.parquet_in_sandbox import read_through
 from ..common.storage.sandbox import LIMITS, Limits, Refused
 
 _ALWAYS: Final = 1 << 28
@@ -58,6 +57,8 @@ def require_readable(path: Path, rows: int, columns: int) -> None:
     Raises:
         DataError: it cannot be read there.
     """
+    from ..common.storage.parquet_in_sandbox import read_through  # pyarrow takes a while to import
+
     content = untrusted_files.read(path, _LARGEST, refusal=DataError)
     limits = Limits(
         LIMITS.memory + _TIMES * len(content) + _OF_A_COLUMN * min(columns, _MOST_COLUMNS),

@@ -15,13 +15,13 @@ from ...display.console import notice
 from ...display.text import some_of
 from ...errors import DataError, SchemaError
 from ...schema.classes import MOST_CLASSES, numbered
+from ...schema.columns.dtypes import TRUTHS
 from ...schema.origin import Origin
 from ..base import require_labels
 from ..options import SourceOptions
 
 _WHOLE: Final = re.compile(r"0|-?[1-9][0-9]{0,17}")
 _AS_FLOAT: Final = re.compile(r"(-?[0-9]{1,18})\.0+")
-_TRUTHS: Final = {"false": 0, "true": 1}
 NAMED: Final = 20
 """The most classes that an error about another label lists by name."""
 
@@ -225,7 +225,7 @@ def _require_one_meaning(names: tuple[str, ...], where: str) -> None:
     """
     for index, name in enumerate(names):
         whole = _whole_as_such(name)
-        number = int(whole) if _WHOLE.fullmatch(whole) else _TRUTHS.get(name.lower(), index)
+        number = int(whole) if _WHOLE.fullmatch(whole) else TRUTHS.get(name.lower(), index)
         if number != index:
             raise SchemaError(
                 f"{where}: labels are numbers, counted from 0, and number {index} is the class "

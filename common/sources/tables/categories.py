@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from ...errors import SchemaError
 from ...schema.columns.codes import MISSING
 from ...schema.columns.column import Column
-from ...schema.columns.dtypes import NUMBER
+from ...schema.columns.dtypes import NUMBER, TRUTHS
 from ...schema.csv_format import CsvFormat
 from ..arrow_types import type_name
 from .decimals import with_points
@@ -25,7 +25,6 @@ Number = int | float | Decimal
 """Equal numbers have equal hashes in Python, whatever their types: 1, 1.0, True,
 Decimal("1.00")."""
 
-_TRUTHS: Final = {"false": 0, "true": 1}
 _SEVERAL: Final = MISSING - 100
 """What is found for a number that may be in several categories."""
 _MOST_EXACT: Final = {16: 2**11, 32: 2**24, 64: 2**53}
@@ -201,7 +200,7 @@ def _number(text: str) -> Decimal | None:
 
 
 def _truth(text: str) -> int | None:
-    return _TRUTHS.get(text.lower())
+    return TRUTHS.get(text.lower())
 
 
 def _float32(number: Number) -> float:

@@ -20,7 +20,7 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
-from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 from PIL import Image
@@ -31,6 +31,7 @@ from dpntk.common.schema import Schema
 from dpntk.common.sources import InMemoryData, SourceOptions, open_source
 from dpntk.common.sources.images import arrays, labels
 from tests.helpers.data_sets import idx_bytes, write_tar
+from tests.helpers.examples import assert_some_fail, examples
 from tests.helpers.nasty import LABELS
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # of NumPy, about values that it cuts
@@ -364,18 +365,6 @@ def compared(case: Case) -> int:
     return number
 
 
-def examples(number: int) -> settings:
-    """The same ones in every run."""
-    return settings(
-        max_examples=number,
-        deadline=None,
-        database=None,
-        derandomize=True,
-        phases=[Phase.generate],
-        suppress_health_check=list(HealthCheck),
-    )
-
-
 @examples(250)
 @given(cases())
 def test_one_record_changes_how_no_other_is_read(case: Case) -> None:
@@ -398,11 +387,4 @@ MUTANTS: Final[dict[str, Mutant]] = {
 def test_mistakes_are_seen(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     module, attribute, mutant, strategy = MUTANTS[name]
     monkeypatch.setattr(module, attribute, mutant)
-
-    @examples(200)
-    @given(strategy)
-    def some(case: Case) -> None:
-        compared(case)
-
-    with pytest.raises((AssertionError, BaseExceptionGroup)):
-        some()
+    assert_some_fail(compared, strategy, 200)

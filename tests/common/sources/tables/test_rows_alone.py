@@ -23,7 +23,7 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
-from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from pyarrow import compute, parquet
 
@@ -39,21 +39,10 @@ from dpntk.common.sources.tables.categories import CategoryFinder
 from dpntk.common.sources.tables.frames import FrameSource
 from dpntk.common.sources.tables.rows import plain
 from dpntk.common.sources.tables.table import TableSource
+from tests.helpers.examples import assert_some_fail, examples
 from tests.helpers.nasty import TEXTS, VALUES
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # of pandas, about mixed values
-
-
-def examples(number: int) -> settings:
-    """The same ones in every run."""
-    return settings(
-        max_examples=number,
-        deadline=None,
-        database=None,
-        derandomize=True,
-        phases=[Phase.generate],
-        suppress_health_check=list(HealthCheck),
-    )
 
 
 Row = dict[str, Any]
@@ -606,14 +595,7 @@ MUTANTS: Final[dict[str, Mutant]] = {
 def test_mistakes_are_seen(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     owner, attribute, mutant, strategy = MUTANTS[name]
     monkeypatch.setattr(owner, attribute, mutant)
-
-    @examples(300)
-    @given(strategy)
-    def some(case: Case) -> None:
-        compared(case)
-
-    with pytest.raises((AssertionError, BaseExceptionGroup)):
-        some()
+    assert_some_fail(compared, strategy, 300)
 
 
 def test_a_line_that_is_read_by_where_a_block_ends_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
