@@ -65,7 +65,7 @@ def posterior_cosine(seen: float, deviation: float, without: float) -> float:
         seen: the cosine by the release, with its noise.
         deviation: standard deviation of that noise.
         without: the cosine of images without further factors, which is the prior mean: to add
-            record_deviations that noise hides would drown what little is known of classes.
+            variation that noise hides would drown what little is known of classes.
     """
     spread = _COSINE_DEVIATION * (1 - without)
     kept = spread**2 / (spread**2 + deviation**2) if deviation else 1.0
