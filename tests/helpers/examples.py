@@ -2,14 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TypeVar
-
-import pytest
-from hypothesis import HealthCheck, Phase, given, settings
-from hypothesis import strategies as st
-
-Case = TypeVar("Case")
+from hypothesis import HealthCheck, Phase, settings
 
 
 def examples(number: int) -> settings:
@@ -22,17 +15,3 @@ def examples(number: int) -> settings:
         phases=[Phase.generate],
         suppress_health_check=list(HealthCheck),
     )
-
-
-def assert_some_fail(
-    check: Callable[[Case], object], cases: st.SearchStrategy[Case], number: int
-) -> None:
-    """Assert that a check fails for at least one of so many examples."""
-
-    @examples(number)
-    @given(cases)
-    def some(case: Case) -> None:
-        check(case)
-
-    with pytest.raises((AssertionError, BaseExceptionGroup)):
-        some()

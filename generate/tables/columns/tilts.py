@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Final
 
 import numpy as np
@@ -32,6 +33,8 @@ from .minimum import minimise_by_lbfgs
 ROUNDS: Final = 5
 """Rounds of estimation, each linearised around rows with the last tilts."""
 _STEPS: Final = 200
+_WEIGHTS: Final = (1e-4, 1e-2, 1.0)
+"""Weights of the evidence, beside the prior, in one search after another."""
 _TAIL_SHARE: Final = 0.3
 """Share of the first cell of a tail, in standard deviations of the noise."""
 _TAIL_DECAY: Final = 0.25
@@ -56,9 +59,8 @@ def tilted(
         Shares, (cells,).
     """
     family = _Family.of(columns, shares, noise)
-    tilts = family.statistics.new_zeros(family.statistics.shape[1])
     for _ in range(ROUNDS):
-        tilts = family.posterior_mode(evidence_at(shares), columns, shares, tilts)
+        tilts = family.posterior_mode(evidence_at(shares), columns, shares)
         shares = family.shares(tilts).numpy()
     return shares
 
@@ -102,24 +104,27 @@ class _Family:
         parts = (self.logarithms + self.statistics @ tilts).split(self.sizes)
         return torch.cat([part.softmax(dim=0) for part in parts])
 
-    def posterior_mode(
-        self, evidence: Evidence, columns: Columns, around: Shares, start: Tensor
-    ) -> Tensor:
+    def posterior_mode(self, evidence: Evidence, columns: Columns, around: Shares) -> Tensor:
         """The maximum a posteriori tilts.
+
+        Strong evidence pulls a search that begins without tilts so far that shares become 0 or 1,
+        where slopes vanish. So it is tempered first, and the search goes on from what is found.
 
         Args:
             evidence: of the class.
             columns: of the table.
             around: the shares that the evidence is linearised around.
-            start: initial tilts.
         """
         overlap, at = torch.from_numpy(columns.overlap), torch.from_numpy(around)
 
-        def loss(tilts: Tensor) -> Tensor:
+        def loss(tilts: Tensor, weight: float) -> Tensor:
             off = (self.shares(tilts) - at) @ overlap
-            return evidence.negative_log_likelihood(off) + tilts.square().sum() / 2
+            return weight * evidence.negative_log_likelihood(off) + tilts.square().sum() / 2
 
-        return minimise_by_lbfgs(loss, start, _STEPS)
+        tilts = self.statistics.new_zeros(self.statistics.shape[1])
+        for weight in _WEIGHTS:
+            tilts = minimise_by_lbfgs(partial(loss, weight=weight), tilts, _STEPS)
+        return tilts
 
 
 def _with_tails(numbers: Shares, noise: float) -> Shares:

@@ -34,12 +34,12 @@ from dpntk.common.schema.privacy_unit import PrivacyUnit
 from dpntk.common.schema.table import TableSchema
 from dpntk.common.sources import SourceOptions, open_source, with_bounded_units
 from dpntk.common.sources.tables import csv as csv_files
-from dpntk.common.sources.tables import privacy_units, table
+from dpntk.common.sources.tables import privacy_units
 from dpntk.common.sources.tables.categories import CategoryFinder
 from dpntk.common.sources.tables.frames import FrameSource
 from dpntk.common.sources.tables.rows import plain
 from dpntk.common.sources.tables.table import TableSource
-from tests.helpers.examples import assert_some_fail, examples
+from tests.helpers.examples import examples
 from tests.helpers.nasty import TEXTS, VALUES
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # of pandas, about mixed values
@@ -574,35 +574,52 @@ def as_numbers_if_all_can_be(values: pa.Array) -> pa.Array:
         return plain(values)
 
 
-Mutant = tuple[object, str, object, st.SearchStrategy[Case]]
-OF_NUMBERS: Final = KINDS[:15]
-MUTANTS: Final[dict[str, Mutant]] = {
-    "persons by an inferred type": (
+@dataclass(frozen=True)
+class Mistake:
+    """A mistake, planted, and rows that show it."""
+
+    owner: object
+    attribute: str
+    mutant: object
+    column: Column
+    way: Way
+    ordinary: Sequence[Any]
+    nasty: Any
+    persons: Sequence[str] = ("1", "2", "3")
+
+    @property
+    def case(self) -> Case:
+        schema = TableSchema(
+            (self.column, Column.categorical("y", ["0", "1"])),
+            "y",
+            left_out=("who",),
+            privacy_unit=PrivacyUnit("who", 1000),
+        )
+        cells = [*zip(self.ordinary, self.persons, strict=True), (self.nasty, "a")]
+        *ordinary, nasty = [{"x": x, "y": 0, "who": who} for x, who in cells]
+        return Case(schema, self.way, ordinary, [nasty, nasty], 1, [100] * 3, [])
+
+
+MISTAKES: Final = {
+    "persons by an inferred type": Mistake(
         privacy_units, "plain", as_numbers_if_all_can_be,
-        cases(OF_NUMBERS[:1], (objects,), (PERSONS[1],)),
+        amounts(), Way(objects, as_it_is), (0, 1, 2), 3, persons=("1", "01", "7"),
     ),
-    "categories by their type": (
-        CategoryFinder, "codes", categories_as_texts, cases(OF_NUMBERS[10:11], (as_pandas_has_it,)),
+    "categories by their type": Mistake(
+        CategoryFinder, "codes", categories_as_texts,
+        choices("1.0", "-9.9"), Way(objects, csv_by_pandas), (1.0, -9.9, 0.0), "b",
     ),
-    "numbers of several categories": (
+    "numbers of several categories": Mistake(
         CategoryFinder, "_of_stored", CategoryFinder._of_number,
-        cases(OF_NUMBERS[9:10], (objects,), held=(csv_by_pandas,)),
+        choices("1", "01", "1.0"), Way(objects, csv_by_pandas), ("1.0", "2", "2"), "b",
     ),
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("name", MUTANTS)
+@pytest.mark.parametrize("name", MISTAKES)
 def test_mistakes_are_seen(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    owner, attribute, mutant, strategy = MUTANTS[name]
-    monkeypatch.setattr(owner, attribute, mutant)
-    assert_some_fail(compared, strategy, 300)
-
-
-def test_a_line_that_is_read_by_where_a_block_ends_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(table, "require_no_returns", lambda *_: None)
-    schema = TableSchema((choices("a\r\nb", "a\rb"),), csv=CsvFormat(), left_out=("note",))
-    ordinary = [b'"a\r\nb",\n', b'"a\r\nb",\n']
-    longer = [b"0," + b"n" * length + b"\n" for length in range(56)]
-    file = Lines(schema, b"x,note\n", ordinary, longer, 0, block=64)
+    mistake = MISTAKES[name]
+    compared(mistake.case)
+    monkeypatch.setattr(mistake.owner, mistake.attribute, mistake.mutant)
     with pytest.raises(AssertionError):
-        compared_lines(file)
+        compared(mistake.case)
