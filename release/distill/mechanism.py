@@ -42,6 +42,8 @@ MOST_RECORDS: Final = 1 << 21
 _COEFFICIENTS: Final = 1 << 24
 _LARGEST_OF_RECORD: Final = 2.0**34
 _LARGEST_OF_POINTS: Final = 2.0**42
+_ROUGH: Final = 2.0**-8
+"""The largest error of a squared norm, relative to it, that need not be made smaller."""
 _CHUNK: Final = 512
 """Records whose integers are added up in float64 at a time."""
 _TOGETHER: Final = 64
@@ -200,12 +202,18 @@ def _sum_of_halves(u: Tensor, v: Tensor, first: Tensor) -> Tensor:
 def clip_weights(loss: SupportLoss, found: Coefficients, longest: float, unit: float) -> Tensor:
     """Factors that clip gradients to the norm `longest`, divided by `unit`.
 
+    A rough bound on the norm is enough for a gradient that is short, or if it is nearly the norm.
+
     Returns:
         float64 (b,). 0 for gradients that are not finite, or whose coefficients are so large that
         sums of integers would not be exact.
     """
-    squares, error = loss.norms(found)
+    squares, error = loss.norms(found, 1)
     bound = square_root((squares + error).clamp_min(0.0))  # never below the true norm
+    (rough,) = torch.where(~((bound <= longest) | (error <= squares * _ROUGH)))
+    if len(rough):
+        squares, error = loss.norms(found[rough])
+        bound[rough] = square_root((squares + error).clamp_min(0.0))
     weights = (longest / bound).clamp_max(1.0) / unit
     largest = (found.u.abs() * loss.first.abs().amax(1)).amax(1) * found.v.abs().amax(1)
     largest = torch.maximum(largest, found.own.abs().amax(1))

@@ -29,16 +29,17 @@ class SlicedMatrix:
         self._parts = [part.T for part in _cut(matrix.T, self._digits, slices)]
         self._largest = float(matrix.abs().max())
 
-    def left_multiplied(self, left: Tensor) -> Tensor:
+    def left_multiplied(self, left: Tensor, slices: int | None = None) -> Tensor:
         """The product; a row depends on its own row of `left` and on this matrix alone.
 
         Args:
             left: float64 (n, k): one row for each record, or several.
+            slices: how many of the slices are used; None for all.
 
         Returns:
             float64 (n, l). An entry is wrong by `truncation_error` at most, and by rounding.
         """
-        parts = self._parts
+        parts = self._parts[:slices]
         lefts = _cut(left, self._digits, len(parts))
         pairs = [(i, j) for i in range(len(parts)) for j in range(len(parts) - i)]
         total = lefts[0] @ parts[0]
@@ -46,9 +47,9 @@ class SlicedMatrix:
             total += lefts[i] @ parts[j]
         return total
 
-    def truncation_error(self, left: Tensor) -> Tensor:
+    def truncation_error(self, left: Tensor, slices: int | None = None) -> Tensor:
         """A bound on the error of a product row's entries from slicing, float64 (n,)."""
-        share = relative_error(self._terms, len(self._parts)) * self._terms
+        share = relative_error(self._terms, len(self._parts[:slices])) * self._terms
         return share * self._largest * left.abs().amax(1)
 
 

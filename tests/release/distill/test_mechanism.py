@@ -12,6 +12,8 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from dpntk.common.errors import BudgetError
+from dpntk.common.numerics.exact import sum_of_squares
+from dpntk.release.distill import mechanism
 from dpntk.release.distill.gradients import Coefficients, SupportLoss
 from dpntk.release.distill.mechanism import (
     LEVELS,
@@ -23,7 +25,7 @@ from dpntk.release.distill.mechanism import (
     noise_sigma,
     noisy_gradient,
 )
-from tests.helpers.problems import Problem, draw_problem, plain_gradients
+from tests.helpers.problems import Problem, draw_problem, plain_gradients, written_out
 
 CLIPS = [1e-6, 0.05, 100.0]
 
@@ -85,7 +87,7 @@ def test_the_sum_is_that_of_clipped_gradients(clip: float) -> None:
 def norms_are(monkeypatch: pytest.MonkeyPatch, square: float, error: float) -> None:
     """Whatever coefficients are."""
 
-    def said(_: SupportLoss, found: Coefficients) -> tuple[Tensor, Tensor]:
+    def said(_: SupportLoss, found: Coefficients, slices: int = 2) -> tuple[Tensor, Tensor]:
         return torch.full_like(found.squares, square), torch.full_like(found.squares, error)
 
     monkeypatch.setattr(SupportLoss, "norms", said)
@@ -105,6 +107,44 @@ def test_a_gradient_is_as_long_as_its_bound_and_not_as_its_norm(
     assert weights_of(draw_problem(), 1.0, 1.0).unique().tolist() == [0.5]
     norms_are(monkeypatch, -1e-20, 4.0)
     assert weights_of(draw_problem(), 1.0, 1.0).unique().tolist() == [0.5]
+
+
+@pytest.mark.parametrize("quantile", [0.0, 0.5, 1.0])
+@pytest.mark.parametrize("hostile", [False, True])
+def test_rough_bounds_are_bounds_and_clip_no_more_than_needed(
+    hostile: bool, quantile: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    problem = hostile_problem() if hostile else draw_problem(100, 150, 20)
+    loss = problem.loss
+    found = loss.coefficients(problem.values, problem.record_targets)
+    norms = written_out(problem, loss, found).flatten(1).norm(dim=1)
+    longest = float(norms.quantile(quantile))
+    weights = clip_weights(loss, found, longest, 1.0)
+    assert (weights * norms <= longest).all()
+    monkeypatch.setattr(mechanism, "_ROUGH", 0.0)
+    best = clip_weights(loss, found, longest, 1.0)
+    assert ((0.996 * best <= weights) & (weights <= best)).all()
+    if not hostile:
+        assert (best >= (1 - 1e-6) * (longest / norms).clamp_max(1.0)).all()
+
+
+def test_only_what_is_too_rough_is_computed_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """By its own numbers: short ones and those that are nearly as long as their bound are not."""
+    squares = torch.tensor([0.5, 1.5, 4.0, 4.0], dtype=torch.float64)
+    errors = torch.tensor([0.4, 0.1, 0.01, 5.0], dtype=torch.float64)
+    again: list[Tensor] = []
+
+    def said(_: SupportLoss, found: Coefficients, slices: int = 2) -> tuple[Tensor, Tensor]:
+        if slices == 1:
+            return squares.clone(), errors.clone()
+        again.append(found.squares)
+        return torch.full_like(found.squares, 4.0), torch.zeros_like(found.squares)
+
+    monkeypatch.setattr(SupportLoss, "norms", said)
+    problem = draw_problem(4)
+    weights = weights_of(problem, 1.0, 1.0)
+    assert torch.equal(torch.cat(again), sum_of_squares(problem.values)[[1, 3]])
+    assert weights.tolist() == pytest.approx([1.0, 0.5, 4.01**-0.5, 0.5])
 
 
 @pytest.mark.parametrize("name", ["u", "v", "own", "of_record"])

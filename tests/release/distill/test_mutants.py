@@ -76,8 +76,8 @@ def clipped_together(monkeypatch: pytest.MonkeyPatch) -> None:
     """The longest gradient of a batch decides for all of them."""
     right = SupportLoss.norms
 
-    def longest(self: SupportLoss, found: Coefficients) -> tuple[Any, Any]:
-        squares, sizes = right(self, found)
+    def longest(self: SupportLoss, found: Coefficients, *slices: int) -> tuple[Any, Any]:
+        squares, sizes = right(self, found, *slices)
         return squares.amax().expand_as(squares), sizes
 
     monkeypatch.setattr(SupportLoss, "norms", longest)
@@ -87,9 +87,9 @@ def only_the_part_of_the_record_is_clipped(monkeypatch: pytest.MonkeyPatch) -> N
     """Forgets that the loss depends on the support points through the inverse as well."""
     right = SupportLoss.norms
 
-    def part(self: SupportLoss, found: Coefficients) -> tuple[Any, Any]:
+    def part(self: SupportLoss, found: Coefficients, *slices: int) -> tuple[Any, Any]:
         nothing = {name: getattr(found, name) * 0 for name in ("own", "u", "v", "residual")}
-        return right(self, replace(found, **nothing))
+        return right(self, replace(found, **nothing), *slices)
 
     monkeypatch.setattr(SupportLoss, "norms", part)
 
@@ -209,7 +209,9 @@ def company_matters(monkeypatch: pytest.MonkeyPatch) -> None:
 
     matrices: dict[SlicedMatrix, torch.Tensor] = {}
     monkeypatch.setattr(SlicedMatrix, "__init__", keep)
-    monkeypatch.setattr(SlicedMatrix, "left_multiplied", lambda self, left: left @ matrices[self])
+    monkeypatch.setattr(
+        SlicedMatrix, "left_multiplied", lambda self, left, _=None: left @ matrices[self]
+    )
 
 
 def rounding_of_transforms_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -227,8 +229,8 @@ def bound_without_its_error(monkeypatch: pytest.MonkeyPatch) -> None:
         def __init__(self, loss: SupportLoss) -> None:
             self.loss, self.first = loss, loss.first
 
-        def norms(self, found: Coefficients) -> tuple[torch.Tensor, torch.Tensor]:
-            squares, error = self.loss.norms(found)
+        def norms(self, found: Coefficients, *slices: int) -> tuple[torch.Tensor, torch.Tensor]:
+            squares, error = self.loss.norms(found, *slices)
             return squares, torch.zeros_like(error)
 
     def careless(loss: SupportLoss, *rest: Any) -> torch.Tensor:  # noqa: ANN401
