@@ -6,6 +6,7 @@ import math
 import operator
 import os
 import secrets
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -30,7 +31,7 @@ def require_kind(
     *,
     refusal: type[DpntkError],
 ) -> None:
-    """Check the type of an argument.
+    """Check the type of an argument, and that a number is not too large for a float.
 
     Args:
         name: the argument's name.
@@ -40,10 +41,12 @@ def require_kind(
         refusal: the error to raise.
 
     Raises:
-        DpntkError: as `refusal`, if the type is different.
+        DpntkError: as `refusal`, if the type is different, or a number too large.
     """
     if not isinstance(value, kind):
         raise refusal(f"{name} must be {wanted}, not of type {type(value).__name__}")
+    if kind == (int, float) and isinstance(value, int) and abs(value) > sys.float_info.max:
+        raise refusal(f"{name} must be {wanted}, and this one is too large")
 
 
 _TYPED: Final = ContextVar("typed", default=False)

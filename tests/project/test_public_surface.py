@@ -371,6 +371,7 @@ MISTAKES_OF_RELEASES: dict[str, tuple[Callable[[], object], str]] = {
         "epsilon must be a number, not of type str",
     ),
     "delta as text": (lambda: ours.PrivacyParameters(1.0, "1e-5"), "delta must be a number"),
+    "epsilon of 400 digits": (lambda: ours.PrivacyParameters(10**400), "this one is too large"),
     "no weight": (lambda: ours.PrivacyParameters(1.0, count_weight=None), "count_weight must be"),
     "adjacency as text": (
         lambda: ours.PrivacyParameters(1.0, adjacency="add-remove"),

@@ -259,6 +259,8 @@ def _plain(labels: NDArray[Any], first: int, where: str) -> NDArray[Any]:
                 f"{labels.dtype} rounds it: store labels as whole numbers or texts",
                 str(labels[large[0]]),
             )
+    if labels.dtype.kind == "u":
+        labels = labels.clip(max=np.iinfo(np.int64).max)  # too large for any class, and not below 0
     return labels.astype(np.int64)
 
 

@@ -155,6 +155,15 @@ def test_labels_of_other_types(tmp_path: Path, dtype: type[np.generic]) -> None:
             assert names == (LABELS % 2).astype(str).tolist()
 
 
+def test_a_label_that_is_too_large_for_64_bits_is_not_said_to_be_below_0() -> None:
+    labels = np.array([0, 1, 2**64 - 1], np.uint64)
+    for options in (SourceOptions(), SourceOptions(classes=2)):
+        with pytest.raises(SchemaError, match="too large"):
+            classes_of((IMAGES[:3], labels), options)
+    with pytest.raises(SchemaError, match="none of the classes 3, -1"):
+        classes_of((IMAGES[2:3], labels[2:]), SourceOptions(class_names=("3", "-1")))
+
+
 @pytest.mark.parametrize("wrong", [0.5, np.nan, np.inf])
 def test_a_label_that_is_not_whole_is_named(tmp_path: Path, wrong: float) -> None:
     labels = LABELS.astype(float)
