@@ -51,6 +51,17 @@ def test_the_version_comes_with_those_of_what_matters(dpntk: Command) -> None:
     assert (said.code, said.stdout, said.stderr) == (0, expected, "")
 
 
+def test_the_package_can_be_run_as_a_module(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "dpntk"]
+    finished = subprocess.run([*command, "--help"], capture_output=True, text=True, check=True)
+    assert finished.stdout.startswith("Usage: dpntk [OPTIONS] COMMAND")
+    missing = tmp_path / "none.h5"
+    refused = subprocess.run([*command, "inspect", missing], capture_output=True, text=True)
+    assert refused.returncode == 1
+    assert (refused.stdout, refused.stderr.count("\n")) == ("", 1)
+    assert str(missing) in refused.stderr
+
+
 @pytest.mark.parametrize(
     ("typed", "offered"),
     [("dpntk pl", ["plain,plan"]), ("dpntk evaluate --mem", ["plain,--members"])],
