@@ -34,7 +34,7 @@ from dpntk.common.schema.privacy_unit import PrivacyUnit
 from dpntk.common.schema.table import TableSchema
 from dpntk.common.sources import SourceOptions, open_source, with_bounded_units
 from dpntk.common.sources.tables import csv as csv_files
-from dpntk.common.sources.tables import privacy_units
+from dpntk.common.sources.tables import privacy_units, table
 from dpntk.common.sources.tables.categories import CategoryFinder
 from dpntk.common.sources.tables.frames import FrameSource
 from dpntk.common.sources.tables.rows import plain
@@ -623,3 +623,13 @@ def test_mistakes_are_seen(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(mistake.owner, mistake.attribute, mistake.mutant)
     with pytest.raises(AssertionError):
         compared(mistake.case)
+
+
+def test_a_line_that_is_read_by_where_a_block_ends_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(table, "require_no_returns", lambda *_: None)
+    schema = TableSchema((choices("a\r\nb", "a\rb"),), csv=CsvFormat(), left_out=("note",))
+    ordinary = [b'"a\r\nb",\n', b'"a\r\nb",\n']
+    longer = [b"0," + b"n" * length + b"\n" for length in range(56)]
+    file = Lines(schema, b"x,note\n", ordinary, longer, 0, block=64)
+    with pytest.raises(AssertionError):
+        compared_lines(file)
