@@ -209,11 +209,11 @@ def clip_weights(loss: SupportLoss, found: Coefficients, longest: float, unit: f
         sums of integers would not be exact.
     """
     squares, error = loss.norms(found, 1)
-    bound = square_root((squares + error).clamp_min(0.0))  # never below the true norm
-    (rough,) = torch.where(~((bound <= longest) | (error <= squares * _ROUGH)))
+    enough = (squares + error <= longest**2) | (error <= squares * _ROUGH)  # never if NaN
+    (rough,) = torch.where(~enough)
     if len(rough):
-        squares, error = loss.norms(found[rough])
-        bound[rough] = square_root((squares + error).clamp_min(0.0))
+        squares[rough], error[rough] = loss.norms(found[rough])
+    bound = square_root((squares + error).clamp_min(0.0))  # never below the true norm
     weights = (longest / bound).clamp_max(1.0) / unit
     largest = (found.u.abs() * loss.first.abs().amax(1)).amax(1) * found.v.abs().amax(1)
     largest = torch.maximum(largest, found.own.abs().amax(1))

@@ -78,7 +78,7 @@ def clipped_together(monkeypatch: pytest.MonkeyPatch) -> None:
 
     def longest(self: SupportLoss, found: Coefficients, *slices: int) -> tuple[Any, Any]:
         squares, sizes = right(self, found, *slices)
-        return squares.amax().expand_as(squares), sizes
+        return torch.full_like(squares, float(squares.amax())), sizes
 
     monkeypatch.setattr(SupportLoss, "norms", longest)
 
