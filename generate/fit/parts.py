@@ -21,6 +21,8 @@ Term = Callable[[], Tensor]
 def sum_of(terms: Iterable[Term], parameters: Sequence[Tensor], each: Each) -> Tensor:
     """Compute a sum and its gradient together, each term in one thread.
 
+    PyTorch would run the whole backward pass in a single thread.
+
     Args:
         terms: each computes a scalar from the parameters.
         parameters: the only tensors that the sum is differentiable with respect to.
@@ -29,32 +31,46 @@ def sum_of(terms: Iterable[Term], parameters: Sequence[Tensor], each: Each) -> T
     Returns:
         A scalar that can be differentiated once.
     """
-    total: Tensor = _Sum.apply(tuple(terms), each, *parameters)  # type: ignore[no-untyped-call]
-    return total
+
+    def found(term: Term) -> tuple[Tensor, tuple[Tensor, ...]]:
+        value = term()
+        slopes = torch.autograd.grad(value, parameters, materialize_grads=True)
+        return value.detach(), slopes
+
+    values, slopes = zip(*each(found, terms), strict=True)
+    return with_gradient(
+        torch.stack(values).sum(),
+        parameters,
+        [torch.stack(parts).sum(0) for parts in zip(*slopes, strict=True)],
+    )
 
 
-class _Sum(torch.autograd.Function):
-    """Computes gradients in the forward pass, each in the thread of its term.
+def with_gradient(value: Tensor, parameters: Sequence[Tensor], slopes: Sequence[Tensor]) -> Tensor:
+    """A value whose gradient is known, as if it had been computed from the parameters.
 
-    PyTorch would run the whole backward pass in a single thread.
+    Args:
+        value: a scalar.
+        parameters: the only tensors that it is differentiable with respect to.
+        slopes: its gradient, one tensor for each parameter.
+
+    Returns:
+        A copy of the value that can be differentiated once.
     """
+    known: Tensor = _Known.apply(value, tuple(slopes), *parameters)  # type: ignore[no-untyped-call]
+    return known
+
+
+class _Known(torch.autograd.Function):
+    """A value with a gradient that is known already."""
 
     @staticmethod
-    def forward(ctx: Any, terms: Sequence[Term], each: Each, *parameters: Tensor) -> Tensor:  # noqa: ANN401 - untyped
-        """The sum; its gradients are kept."""
-
-        def found(term: Term) -> tuple[Tensor, tuple[Tensor, ...]]:
-            with torch.enable_grad():
-                value = term()
-            slopes = torch.autograd.grad(value, parameters, materialize_grads=True)
-            return value.detach(), slopes
-
-        values, slopes = zip(*each(found, terms), strict=True)
-        ctx.save_for_backward(*(torch.stack(parts).sum(0) for parts in zip(*slopes, strict=True)))
-        return torch.stack(values).sum()
+    def forward(ctx: Any, value: Tensor, slopes: Sequence[Tensor], *_: Tensor) -> Tensor:  # noqa: ANN401 - untyped
+        """A copy of the value; the gradient is kept."""
+        ctx.save_for_backward(*slopes)
+        return value.clone()
 
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, slope: Tensor) -> tuple[Tensor | None, ...]:  # noqa: ANN401 - untyped
-        """The kept gradients times that of the sum."""
+        """The kept gradient times that of the value."""
         return None, None, *(slope * kept for kept in ctx.saved_tensors)

@@ -25,6 +25,7 @@ from ...common.schema.image import GREY, ImageSchema
 from ...release.file.model import Release
 from ..fit.descent import Loss, Training, descend, untrained
 from ..fit.parts import sum_of
+from ..fit.recorded import Losses, Recorded
 from ..fit.settings import STEPS_IN_COLOUR, TrainingSettings
 from .distances.base import ImageDistance
 from .distances.whitening import WhitenedDistance
@@ -214,15 +215,21 @@ def minimise_distance(
 
     with _in_threads(objective, generator, every_class) as distance_of:
 
+        def losses_of(drawn: Tensor) -> Losses:
+            distance = distance_of(
+                torch.cat([drawn, -drawn], dim=1) if objective.in_pairs else drawn
+            )
+            return distance if penalty is None else distance + penalty(), distance.detach()
+
+        recorded = Recorded(losses_of, generator) if _recordable(objective, generator) else None
+
         def loss_at(step: int) -> Loss:
             if step % _UPDATE_EVERY == 1:
                 objective.update_weights(generator(codes(_UPDATE_RECORDS), every_class).detach())
-            if objective.in_pairs:
-                half = codes(size // 2)
-                distance = distance_of(torch.cat([half, -half], dim=1))
-            else:
-                distance = distance_of(codes(size))
-            return Loss(distance if penalty is None else distance + penalty(), distance)
+                if recorded is not None:
+                    recorded.forget()
+            drawn = codes(size // 2 if objective.in_pairs else size)
+            return Loss(*(recorded or losses_of)(drawn))
 
         return descend(
             generator,
@@ -231,6 +238,16 @@ def minimise_distance(
             settings,
             stop_at_noise=stop_at_noise,
         )
+
+
+def _recordable(objective: ImageDistance, generator: nn.Module) -> bool:
+    """Whether a GPU can play the loss again: without foreign code and state kept between steps."""
+    return (
+        next(generator.parameters()).is_cuda
+        and isinstance(generator, DeformedGenerator)
+        and isinstance(objective, WhitenedDistance)
+        and objective.threads_may_share
+    )
 
 
 @contextmanager

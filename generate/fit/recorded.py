@@ -1,0 +1,64 @@
+"""The loss of a step and its gradient, as a GPU computes them fastest."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import torch
+from torch import Tensor, nn
+from torch.func import functional_call
+
+from ...common.runtime.replay import Replay
+from .parts import with_gradient
+
+Losses = tuple[Tensor, Tensor]
+"""A scalar that gradients flow from, and one that is only read."""
+LossOf = Callable[[Tensor], Losses]
+
+
+class Recorded:
+    """A loss of batches of one shape on a GPU, recorded by the first of them.
+
+    Args:
+        loss_of: of a batch; see `Replay` for what it may do.
+        module: the loss can be differentiated once with respect to its parameters.
+    """
+
+    def __init__(self, loss_of: LossOf, module: nn.Module) -> None:
+        self._whole = _Whole(loss_of, module)
+        self._parameters = {n: p for n, p in self._whole.named_parameters() if p.requires_grad}
+        self._replay: Replay[tuple[Tensor, ...]] | None = None
+
+    def forget(self) -> None:
+        """Record anew at the next call, because what the loss reads is somewhere else now."""
+        self._replay = None
+
+    def __call__(self, batch: Tensor) -> Losses:
+        """The loss of a batch."""
+        if self._replay is None:
+            self._replay = Replay(self._with_slopes, batch)
+        minimised, reported, *slopes = self._replay(batch)
+        known = with_gradient(minimised, list(self._parameters.values()), slopes)
+        return known, reported.clone()
+
+    def _with_slopes(self, batch: Tensor) -> tuple[Tensor, ...]:
+        """The losses and the gradients, none of which can be differentiated."""
+        # Not of the parameters themselves: torch adds up a parameter's gradients on the stream on
+        # which it first met it, and other work may be waiting there, so it cannot be recorded.
+        same = {name: each.detach().requires_grad_() for name, each in self._parameters.items()}
+        minimised, reported = functional_call(self._whole, same, (batch,))
+        slopes = torch.autograd.grad(minimised, tuple(same.values()), materialize_grads=True)
+        return minimised.detach(), reported.detach(), *slopes
+
+
+class _Whole(nn.Module):
+    """A loss as a module, in which torch can exchange the parameters."""
+
+    def __init__(self, loss_of: LossOf, module: nn.Module) -> None:
+        super().__init__()
+        self.module = module
+        self._loss_of = loss_of
+
+    def forward(self, batch: Tensor) -> Losses:
+        """The loss of a batch."""
+        return self._loss_of(batch)
