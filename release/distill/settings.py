@@ -11,6 +11,11 @@ from ..file.distilled import LARGEST_BIAS, LARGEST_CLIP, LARGEST_RIDGE
 from ..mechanism.subsampled_gaussian import MOST_STEPS
 from .sampling import require_sampling_prob
 
+_LEAST: Final = 1e-6
+"""The least clip norm and the like. With far smaller ones squares of long gradients would underflow
+(docs/privacy/proofs.md, statement 16), as would the file's grid; a ridge would be lost in rounding,
+and a kernel matrix of equal support points would have no Cholesky factor."""
+
 
 @dataclass(frozen=True)
 class Settings:
@@ -59,19 +64,19 @@ class Settings:
             kinds = (int, float) if kind is float else kind
             require_kind(field.name, value, kinds, wanted, refusal=BudgetError)
         require_sampling_prob(self.sampling_prob)
-        for name, most in (
-            ("per_class", 10_000),
-            ("steps", MOST_STEPS),
-            ("clip_norm", LARGEST_CLIP),
-            ("learning_rate", 10),
-            ("ridge", LARGEST_RIDGE),
-            ("bias_variance", LARGEST_BIAS),
-            ("start", 2),
+        for name, least, most in (
+            ("per_class", 1, 10_000),
+            ("steps", 1, MOST_STEPS),
+            ("clip_norm", _LEAST, LARGEST_CLIP),
+            ("learning_rate", _LEAST, 10),
+            ("ridge", _LEAST, LARGEST_RIDGE),
+            ("bias_variance", _LEAST, LARGEST_BIAS),
+            ("start", _LEAST, 2),
         ):
             value = getattr(self, name)
-            if not 0 < value <= most:
+            if not least <= value <= most:
                 named = argument(name, value, option="--lr" if name == "learning_rate" else "")
-                raise BudgetError(f"{named}: it must be above 0 and at most {most:g}")
+                raise BudgetError(f"{named}: it must be from {least:g} to {most:g}")
         if not 0 <= self.smoothing <= 16:
             named = argument("smoothing", self.smoothing)
             raise BudgetError(f"{named}: it must be from 0 to 16 pixels")

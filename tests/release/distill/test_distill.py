@@ -436,6 +436,8 @@ def test_a_folder_that_is_removed_while_one_waits_for_it_is_made_anew(
         (("--eps", 1, "--delta", 0.5), "not below one over the number of records"),
         (("--eps", 1, "--sampling-prob", 2), "--sampling-prob 2"),
         (("--eps", 1, "--clip-norm", 0), "--clip-norm 0"),
+        (("--eps", 1, "--clip-norm", 1e-310), "it must be from 1e-06 to 1e+06"),
+        (("--eps", 1, "--ridge", 1e-30), "--ridge 1e-30: it must be from 1e-06 to 1000"),
         (("--eps", 1, "--per-class", 0), "--per-class 0"),
         (("--eps", 1, "--per-class", 10_000), "choose a smaller --per-class"),
         (("--eps", 1e6, "--delta", 1e-3, "--steps", 1), "than 1 steps at a rate"),

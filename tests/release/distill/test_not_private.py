@@ -66,7 +66,7 @@ def plain_descent(folder: Path, settings: Settings) -> Tensor:
 def test_it_is_what_a_plain_descent_finds(folder: Path, tmp_path: Path) -> None:
     made = run(folder, tmp_path / "release.h5")
     expected = plain_descent(folder, SETTINGS)
-    start = plain_descent(folder, Settings(**{**SETTINGS.__dict__, "learning_rate": 1e-9}))
+    start = plain_descent(folder, Settings(**{**SETTINGS.__dict__, "learning_rate": 1e-6}))
     assert (expected - start).abs().max() > 0.05  # something was learnt
     assert np.abs(made.points - expected.numpy()).max() < 1e-4
 
