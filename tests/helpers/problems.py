@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from fractions import Fraction
 
 import numpy as np
 import torch
@@ -66,6 +67,14 @@ def draw_problem(
     )
 
 
+def beside_records(problem: Problem) -> Problem:
+    """Support points on records or a step of the grid beside them, where slopes are largest."""
+    random = torch.Generator().manual_seed(0)
+    near = problem.values[4 : 4 + len(problem.points)]
+    steps = torch.randint(-1, 2, near.shape, generator=random)
+    return replace(problem, points=near + steps / PLACES)
+
+
 def plain_kernel(x: Tensor, z: Tensor, *, same: bool = False) -> Tensor:
     """The kernel by torch's own functions; where x is z its diagonal is put in by hand."""
     inputs = x.shape[1]
@@ -85,6 +94,24 @@ def written_out(problem: Problem, loss: SupportLoss, found: Coefficients) -> Ten
     of_points *= loss.first
     of_points.diagonal(dim1=1, dim2=2).copy_(found.own)
     return found.of_record[:, :, None] * problem.values[:, None] + of_points @ problem.points
+
+
+def exact_squares(problem: Problem, loss: SupportLoss, found: Coefficients) -> list[Fraction]:
+    """Squared norms of the gradients that coefficients stand for, without any rounding."""
+
+    def exact(values: Tensor) -> NDArray[np.object_]:
+        fractions: NDArray[np.object_] = np.vectorize(Fraction, otypes=[object])(values.numpy())
+        return fractions
+
+    first, points = exact(loss.first), exact(problem.points)
+    squares = []
+    for i, record in enumerate(exact(problem.values)):
+        c, d, u, v = (exact(each[i]) for each in (found.of_record, found.own, found.u, found.v))
+        of_points = -(np.outer(u, v) + np.outer(v, u)) * first
+        np.fill_diagonal(of_points, d)
+        gradient = np.outer(c, record) + of_points.dot(points)
+        squares.append(sum((value**2 for value in gradient.ravel()), Fraction()))
+    return squares
 
 
 def plain_gradients(problem: Problem) -> Tensor:

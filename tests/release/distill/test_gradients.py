@@ -3,13 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import fields
+from fractions import Fraction
 
 import pytest
 import torch
 
 from dpntk.release.distill.gradients import Coefficients
 from dpntk.release.distill.products import SlicedMatrix
-from tests.helpers.problems import draw_problem, plain_gradients, written_out
+from tests.helpers.problems import (
+    beside_records,
+    draw_problem,
+    exact_squares,
+    plain_gradients,
+    written_out,
+)
 
 SIZES = [(40, 9, 30, 3), (5, 2, 8, 2), (17, 40, 12, 10)]
 
@@ -39,6 +46,25 @@ def test_the_norm_is_within_its_error(slices: int, points: int) -> None:
     assert ((squares - expected).abs() <= error + 1e-12 * expected).all()
     if slices == 2:
         assert (error < 1e-6 * expected).all()  # what clipping loses by it
+
+
+@pytest.mark.parametrize("used", [1, 2, 3])
+@pytest.mark.parametrize("beside", [False, True])
+def test_the_norm_is_within_its_error_without_any_rounding(beside: bool, used: int) -> None:
+    """Of exact fractions. The errors of slices count most with one, those of rounding with three.
+
+    Beside a support point the record's own coefficients are large, and their products with others
+    are what is sliced most coarsely.
+    """
+    problem = draw_problem(14, 5, 8)
+    problem = beside_records(problem) if beside else problem
+    loss = problem.loss_of(max(used, 2))
+    found = loss.coefficients(problem.values, problem.record_targets)
+    squares, error = (each.tolist() for each in loss.norms(found, used))
+    for exact, computed, bound in zip(
+        exact_squares(problem, loss, found), squares, error, strict=True
+    ):
+        assert abs(Fraction(computed) - exact) <= Fraction(bound)
 
 
 def test_a_records_numbers_do_not_depend_on_its_company() -> None:

@@ -84,6 +84,29 @@ def test_the_sum_is_that_of_clipped_gradients(clip: float) -> None:
     assert (found - expected).norm() < 1e-3 * len(problem.records) * min(clip, float(norms.max()))
 
 
+def test_whether_a_bound_is_rough_is_decided_by_the_record_alone(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Where all kinds occur: weights have the same bits alone and in any order and company."""
+    problem = draw_problem(40, 150, 20)
+    loss = problem.loss
+    found = loss.coefficients(problem.values, problem.record_targets)
+    squares, error = loss.norms(found, 1)
+    monkeypatch.setattr(mechanism, "_ROUGH", float((error / squares).abs().median()))
+    longest = float((squares + error).quantile(0.2).sqrt())
+    long = squares + error > longest**2
+    nearly = error <= squares * mechanism._ROUGH
+    assert {*zip(long.tolist(), nearly.tolist(), strict=True)} >= {(True, False), (True, True)}
+    assert not long.all()
+    alone = torch.cat(
+        [clip_weights(loss, found[torch.tensor([i])], longest, 1.0) for i in range(40)]
+    )
+    order = torch.randperm(40, generator=torch.Generator().manual_seed(0))
+    for size in (2, 7, 40):
+        for rows in order.split(size):
+            assert torch.equal(clip_weights(loss, found[rows], longest, 1.0), alone[rows])
+
+
 def norms_are(monkeypatch: pytest.MonkeyPatch, square: float, error: float) -> None:
     """Whatever coefficients are."""
 

@@ -109,6 +109,33 @@ def slices_are_taken_for_exact(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(products, "relative_error", lambda parameters, slices: 0.0)
 
 
+def sliced_sums_are_taken_for_exact(monkeypatch: pytest.MonkeyPatch) -> None:
+    """But for those over pairs of classes, whose errors are usually larger."""
+    right = SlicedMatrix.truncation_error
+
+    def error(self: SlicedMatrix, left: torch.Tensor, *slices: int | None) -> torch.Tensor:
+        rows, columns = self._parts[0].shape
+        return right(self, left, *slices) * (0.0 if slices and rows == columns else 1.0)
+
+    monkeypatch.setattr(SlicedMatrix, "truncation_error", error)
+
+
+def norms_are_taken_for_rounded_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(SupportLoss, "_rounding", lambda _: 0.0)
+
+
+def company_decides_which_bound_is_enough(monkeypatch: pytest.MonkeyPatch) -> None:
+    """If one record needs the better bound, all get it."""
+
+    def all_or_none(condition: torch.Tensor, *rest: Any) -> Any:  # noqa: ANN401
+        if not rest:
+            condition = torch.full_like(condition, bool(condition.any()))
+        return right(condition, *rest)
+
+    right = torch.where
+    monkeypatch.setattr(torch, "where", all_or_none)
+
+
 def noise_repeated(monkeypatch: pytest.MonkeyPatch) -> None:
     drawn: dict[tuple[int, int], NDArray[np.int64]] = {}
 
@@ -282,6 +309,20 @@ MUTANTS = [
         slices_are_taken_for_exact,
         gradient_tests.test_the_norm_is_within_its_error,
         {"slices": 1, "points": 50},
+    ),
+    Mutant(
+        sliced_sums_are_taken_for_exact,
+        gradient_tests.test_the_norm_is_within_its_error_without_any_rounding,
+        {"used": 1, "beside": True},
+    ),
+    Mutant(
+        norms_are_taken_for_rounded_once,
+        gradient_tests.test_the_norm_is_within_its_error_without_any_rounding,
+        {"used": 3, "beside": False},
+    ),
+    Mutant(
+        company_decides_which_bound_is_enough,
+        mechanism_tests.test_whether_a_bound_is_rough_is_decided_by_the_record_alone,
     ),
     Mutant(noise_repeated, path_tests.test_no_two_steps_have_the_same_noise),
     Mutant(
