@@ -14,6 +14,11 @@ columns with shares q_c. The priors say that neighbouring numbers are about equa
 occasional jumps (spikes are usual), that numbers are seldom missing, and that classes differ by
 little or, in some columns, by much.
 
+On a logarithmic scale, neighbouring numbers are expected to differ in frequency by what a trend
+says. The logarithms of shares by a trend are a parabola that opens downwards, as those of a normal
+or an exponential distribution. Without it, noise in cells far from all numbers would be believed,
+and the largest ones decide on the mean.
+
 Dependence between columns also moves the mean feature, and must not be attributed to single
 columns. So V_c adds its variance to that of the noise: the variance under random reweighting of
 independent rows, minus what single columns explain (the interactions of an analysis of variance,
@@ -33,6 +38,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from ....common.display.console import progress
+from ....common.schema.columns.kinds import Transform
 from ....common.schema.encoding import NumericEncoding
 from ....common.schema.table import TableSchema
 from ....release.file.model import Release
@@ -48,6 +54,19 @@ _JUMP: Final = 0.6
 """Prior scale of the difference between the log shares of neighbouring numbers."""
 _JUMP_OF_CLASS: Final = 0.4
 """The same for a class's deviation d."""
+_SLOPE: Final = 0.5
+"""Prior scale of the trend's mean difference from one number to the next."""
+_BEND: Final = 4.0
+"""Half of what this difference falls by from the first to the last number, at a coefficient of 1.
+"""
+_TREND: Final = (0.0, 0.5)
+"""Coefficients of the slope and of the bend that estimation begins with; the bend's is squared."""
+_FEWEST: Final = 4
+"""Fewer numbers have no trend."""
+_SPIKE: Final = 0.25
+"""The most frequent number is a spike if the next ones have less than this times its share, and by
+more than noise explains: `_SURE` standard deviations of it."""
+_SURE: Final = 2.0
 _SPREAD: Final = 1.0
 """Prior scale of the differences between the log shares of categories."""
 _SPREAD_OF_CLASS: Final = 0.6
@@ -139,22 +158,29 @@ def _posterior_mode(
         parts = (logits[0] + logits[1:] + never).split(columns.sizes, dim=1)
         return torch.cat([part.softmax(dim=1) for part in parts], dim=1)
 
-    def loss(logits: Tensor) -> Tensor:
+    def split(unknowns: Tensor) -> tuple[Tensor, Tensor]:
+        logits, trends = unknowns.split([start.numel(), len(_TREND) * len(noisy)])
+        return logits.view_as(start), trends.view(len(noisy), -1)
+
+    def loss(unknowns: Tensor) -> Tensor:
+        logits, trends = split(unknowns)
         now = shares_by(logits)
         total = evidence.negative_log_likelihood((now - around) @ overlap)
         total = total + (precision * (seen - now).square().sum(dim=1)).sum() / 2
-        for marginal, part in zip(noisy, logits.split(columns.sizes, dim=1), strict=True):
-            total = total + _prior(marginal, part)
+        parts = logits.split(columns.sizes, dim=1)
+        for marginal, part, trend in zip(noisy, parts, trends, strict=True):
+            total = total + _prior(marginal, part, trend)
         return total
 
-    logits = minimise_by_lbfgs(loss, start, _STEPS)
+    level = torch.tensor(_TREND, dtype=start.dtype).repeat(len(noisy))
+    logits, _ = split(minimise_by_lbfgs(loss, torch.cat([start.flatten(), level]), _STEPS))
     return shares_by(logits).numpy(), logits
 
 
-def _prior(marginal: ColumnMarginal, logits: Tensor) -> Tensor:
-    """Negative log prior of u and d of one column, (1 + classes, cells)."""
+def _prior(marginal: ColumnMarginal, logits: Tensor, trend: Tensor) -> Tensor:
+    """Negative log prior of u and d of one column, (1 + classes, cells), and of its trend, (2,)."""
     common, own = logits[0], logits[1:]
-    wide = (logits / _WEAK_PRIOR).square().sum() / 2
+    wide = (logits / _WEAK_PRIOR).square().sum() / 2 + trend.square().sum() / 2
     if not isinstance(marginal.block.encoding, NumericEncoding):
         return wide + (common / _SPREAD).square().sum() / 2 + _pseudo_huber(own / _SPREAD_OF_CLASS)
     numbers = logits[:, : marginal.points]
@@ -164,11 +190,43 @@ def _prior(marginal: ColumnMarginal, logits: Tensor) -> Tensor:
     of_class = missing[1:] - numbers[1:].mean(dim=1, keepdim=True)
     return (
         wide
-        + (steps[0] / _JUMP).square().log1p().sum()
+        + _jumps(marginal, steps[0], trend).square().log1p().sum()
         + _pseudo_huber(steps[1:] / _JUMP_OF_CLASS)
         + (seldom / _SPREAD_OF_MISSING).square().sum() / 2
         + _pseudo_huber(of_class / _SPREAD_OF_CLASS)
     )
+
+
+def _jumps(marginal: ColumnMarginal, steps: Tensor, trend: Tensor) -> Tensor:
+    """The differences between the log shares of neighbouring numbers, in their prior scale.
+
+    Args:
+        marginal: of the column.
+        steps: these differences, (points - 1,).
+        trend: coefficients of the slope and of the bend.
+    """
+    if not _has_trend(marginal):
+        return steps / _JUMP
+    slope, bend = trend
+    along = torch.linspace(-1, 1, len(steps)).to(trend)
+    return (steps - _SLOPE * slope + _BEND * bend.square() * along) / _JUMP
+
+
+def _has_trend(marginal: ColumnMarginal) -> bool:
+    """Whether numbers are on a logarithmic scale, and the most frequent one is no lone spike.
+
+    Such a scale mostly is wider than the numbers. On others bounds are nearer, and numbers are
+    frequent up to there. Zeros say nothing of how frequent other amounts are; next to them, a trend
+    would have it that small ones are.
+    """
+    if marginal.points < _FEWEST or marginal.block.column.transform is Transform.NONE:
+        return False
+    precision = marginal.noise**-2.0
+    numbers = precision @ marginal.shares[:, : marginal.points] / precision.sum()
+    top = int(numbers.argmax())
+    beside = np.r_[numbers[max(top - 1, 0) : top], numbers[top + 1 : top + 2]].max()
+    alone = _SPIKE * numbers[top] - beside
+    return bool(alone < _SURE * precision.sum() ** -0.5)
 
 
 def _pseudo_huber(values: Tensor) -> Tensor:

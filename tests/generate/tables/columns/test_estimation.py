@@ -177,3 +177,21 @@ def test_rows_do_not_take_noise_for_what_goes_with_what(refinement: Refinement) 
     tables = torch.einsum("ni,nj->ij", rows[:, :3], rows[:, 3:6]) / len(rows)
     assert float((tables - 1 / 9).abs().sum()) < 0.1
     assert float(before) == pytest.approx(1 / 3, abs=0.03)
+
+
+def test_noise_far_from_all_numbers_is_not_believed(tmp_path: Path) -> None:
+    """Of incomes on a logarithmic scale, there would be millionaires in a town that has none."""
+    random, names, rows = np.random.default_rng(0), [f"y{number}" for number in range(12)], 1_000
+    schema = TableSchema(
+        tuple(Column.continuous(name, 1_000, 1_000_000, transform="log1p") for name in names),
+        None,
+    )
+    incomes = np.exp(random.normal(10.3, 0.5, (rows, len(names)))).clip(1_000, 200_000)
+    path = tmp_path / "a.csv"
+    np.savetxt(path, incomes, delimiter=",", header=",".join(names), comments="", fmt="%.2f")
+    richest = [
+        column.posterior_mean[0][-4:].sum()
+        for _ in range(2)
+        for column in estimate_columns(released(path, schema, 1.0), 0)
+    ]
+    assert np.mean(richest) < 0.003
