@@ -48,6 +48,7 @@ _STORED: Final = {
     INTEGER: h5py.h5t.STD_I64LE,
     NUMBER: h5py.h5t.IEEE_F64LE,
 }
+_READ_AS: Final = {TEXT: h5py.string_dtype(), INTEGER: np.dtype("<i8"), NUMBER: np.dtype("<f8")}
 
 
 def inventory(content: bytes, layouts: Sequence[Layout]) -> Inventory:
@@ -133,7 +134,7 @@ def _attribute(attributes: h5py.AttributeManager, name: str, kind: str, layout: 
             raise wrong
     elif not dtype.equal(_STORED[kind]):
         raise wrong
-    value = np.empty((), stored.dtype)
+    value = np.empty((), _READ_AS[kind])
     stored.read(value)
     if kind != TEXT:
         number: int | float = value.item()
