@@ -12,7 +12,7 @@ import math
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import optimize, stats
+from scipy import optimize, special, stats
 
 from ...release.mechanism.accountant import SMALLEST_EPSILON, epsilon_for
 
@@ -52,8 +52,8 @@ def _at_threshold(
     if not hits or false_alarms == len(first):
         return -math.inf
     error = (1 - confidence) / 2  # half for each of the two probabilities
-    most_false = stats.beta.isf(error, false_alarms + 1, len(first) - false_alarms)
-    fewest_hits = stats.beta.ppf(error, hits, len(second) - hits + 1)
+    most_false = special.betainccinv(false_alarms + 1, len(first) - false_alarms, error)
+    fewest_hits = special.betaincinv(hits, len(second) - hits + 1, error)
     return math.log((fewest_hits - delta) / most_false) if fewest_hits > delta else -math.inf
 
 
