@@ -63,9 +63,13 @@ def one_core_each() -> Iterator[Each]:
     mostly wait for one another.
 
     Yields:
-        A function like `map` that does several steps at a time.
+        A function like `map` that does several steps at a time; `map` itself if there is one core,
+        because handing each step to another thread takes as long as a short step.
     """
     count = torch.get_num_threads()
+    if count == 1:
+        yield map
+        return
     torch.set_num_threads(1)
     try:
         with ThreadPool(count, torch.set_num_threads, (1,)) as pool:
