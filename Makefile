@@ -47,6 +47,8 @@ types: $(READY) tree
 imports: $(READY) tree
 	cd build/typed && ../../$(BIN)/lint-imports --config ../../pyproject.toml
 
+# Tests begin many processes: what Python compiles for one of them is kept for the next.
+pytest: export PYTHONDONTWRITEBYTECODE :=
 pytest: $(READY)
 	$(BIN)/pytest -n auto --dist worksteal
 
