@@ -7,8 +7,7 @@ import io
 import sys
 import tempfile
 import threading
-import tracemalloc
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import fsspec
@@ -25,6 +24,7 @@ from dpntk.common.sources.remote import RemotePath
 from dpntk.embed import draft_schema, embed, load_embedding
 from dpntk.evaluate import evaluate
 from tests.helpers.data_sets import KINDS, LABELS, write_folder, write_npy
+from tests.helpers.memory import growth
 from tests.helpers.object_storage import replace, upload
 from tests.helpers.tables import CSV, PEOPLE
 
@@ -193,21 +193,20 @@ def test_memory_does_not_grow_with_the_objects(
     monkeypatch.setattr(remote, "_AHEAD", 1 << 14)
     few, many = 500, 2_000
 
-    def peak(count: int) -> int:
+    def reading(count: int) -> Callable[[], None]:
         images = np.zeros((count, 32, 32), np.uint8)
         path = KINDS[kind](tmp_path / f"{count}", images, np.arange(count) % 3)
-        highest = []
-        for _ in range(3):  # other threads of this process may need memory for a moment
-            tracemalloc.start()
+
+        def read_all() -> None:
             for _ in open_source(f"file://{path}").batches(16):
                 pass
-            highest.append(tracemalloc.get_traced_memory()[1])
-            tracemalloc.stop()
-        return min(highest)
 
-    peak(100)
+        return read_all
+
+    reading(100)()
     listed = 700 if kind == "folder" else 0  # bytes for each object
-    assert peak(many) - peak(few) < (many - few) * (32 * 32 / 4 + listed)
+    allowed = (many - few) * (32 * 32 / 4 + listed)
+    assert growth(reading(few), reading(many), allowed) < allowed
 
 
 def test_requests_are_few_and_small(

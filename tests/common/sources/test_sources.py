@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import os
 import threading
-import tracemalloc
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -29,6 +29,7 @@ from tests.helpers.data_sets import (
     write_folder,
     write_idx,
 )
+from tests.helpers.memory import growth
 
 
 def read(source: Source, size: int = 6) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
@@ -335,21 +336,20 @@ def test_images_are_resized_one_by_one(tmp_path: Path, kind: str) -> None:
 def test_memory_does_not_grow_with_the_number_of_records(tmp_path: Path, kind: str) -> None:
     """Beside the list of what lies where, which takes a few bytes for each record."""
 
-    def peak(count: int) -> int:
+    def reading(count: int) -> Callable[[], None]:
         images = np.zeros((count, 32, 32), np.uint8)
         path = KINDS[kind](tmp_path / f"{count}", images, np.arange(count) % 3)
-        highest = []
-        for _ in range(3):  # other threads of this process may need memory for a moment
-            tracemalloc.start()
+
+        def read_all() -> None:
             for _ in open_source(path).batches(16):
                 pass
-            highest.append(tracemalloc.get_traced_memory()[1])
-            tracemalloc.stop()
-        return min(highest)
 
-    peak(100)  # some libraries are loaded now
+        return read_all
+
+    reading(100)()  # some libraries are loaded now
     few, many = 1_000, 4_000  # of which a few hundred are read ahead
-    assert peak(many) - peak(few) < (many - few) * 32 * 32 / 4
+    allowed = (many - few) * 32 * 32 / 4
+    assert growth(reading(few), reading(many), allowed) < allowed
 
 
 @pytest.mark.parametrize("kind", KINDS)
