@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import dataclasses
+import functools
 import importlib
 import inspect
 import math
@@ -272,23 +273,32 @@ def uses(tree: ast.Module) -> Iterator[tuple[str, str]]:
                 yield node.attr, where
 
 
-def users_of(name: str) -> set[str]:
+@functools.cache
+def trees() -> dict[str, ast.Module]:
+    """All modules of the package, by their paths."""
     return {
-        f"{file.relative_to(ROOT)}: {where}"
+        str(file.relative_to(ROOT)): ast.parse(file.read_text())
         for room in ROOMS
         for file in (ROOT / room).rglob("*.py")
-        for used, where in uses(ast.parse(file.read_text()))
-        if used == name
     }
+
+
+@functools.cache
+def users() -> dict[str, set[str]]:
+    """Who uses a name, by that name."""
+    found: dict[str, set[str]] = {}
+    for file, tree in trees().items():
+        for used, where in uses(tree):
+            found.setdefault(used, set()).add(f"{file}: {where}")
+    return found
 
 
 def signers() -> set[str]:
     """Modules that import what signs, by its name or with the module that it is in."""
     return {
-        str(file.relative_to(ROOT))
-        for room in ROOMS
-        for file in (ROOT / room).rglob("*.py")
-        for node in ast.walk(ast.parse(file.read_text()))
+        file
+        for file, tree in trees().items()
+        for node in ast.walk(tree)
         if isinstance(node, (ast.Import, ast.ImportFrom))
         for alias in node.names
         if alias.name.endswith("sshsig")
@@ -308,7 +318,7 @@ def test_a_signed_file_comes_of_what_enters_it_into_a_ledger_and_of_nothing_else
         "save_distilled": {"release/distill/pipeline.py: distill"},
     }
     assert signers() == {"release/file/user_block.py"}
-    assert {name: users_of(name) for name in ways} == ways
+    assert {name: users().get(name) for name in ways} == ways
     public = {name for room in PUBLIC for name in importlib.import_module(room).__all__}
     assert not public & {*ways, "unrecorded_release"}
     assert {"release", "distill"} <= public
