@@ -33,7 +33,9 @@ def confirm(path: Path) -> None:
     path.write_text(path.read_text().replace("confirmed = false", "confirmed = true"))
 
 
-def test_from_a_table_to_a_table_that_is_like_it(dpntk: Command, tmp_path: Path) -> None:
+def test_from_a_table_to_a_table_that_is_like_it(
+    dpntk: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     (tmp_path / "a.csv").write_text(people(1500))
     drafted = dpntk("schema", "a.csv", "--label", "ill")
     assert drafted.code == 0, drafted.stderr
@@ -67,6 +69,7 @@ def test_from_a_table_to_a_table_that_is_like_it(dpntk: Command, tmp_path: Path)
     assert provenance["release"]["private"] is True
     assert provenance["schema"]["label"] == "ill"
 
+    monkeypatch.setattr("dpntk.generate.tables.refinement._USUAL_ROWS", 1000)
     for rows in (9, 8):  # the second replaces the first
         again = dpntk("generate", "--from", "synthetic", "-n", rows, "-o", "more")
         assert again.code == 0, again.stderr
