@@ -178,12 +178,18 @@ def test_an_interrupted_pass_is_continued_to_the_bit(
     assert names(tmp_path) == ["embedding.h5"]
 
 
-def test_two_processes_of_torchrun_write_the_file_of_one(
+def test_two_processes_write_the_file_of_one(
     folder: Path, kind: str, one_pass: bytes, tmp_path: Path
 ) -> None:
+    """At the same time; of one kind torchrun starts them, anew."""
     output = tmp_path / "embedding.h5"
-    run = torchrun(arguments(folder, output, kind))
-    _, said = run.communicate()
-    assert run.returncode == 0, said
+    command = arguments(folder, output, kind)
+    if kind == "unit":
+        run = torchrun(command)
+        _, said = run.communicate()
+        assert run.returncode == 0, said
+    else:
+        both = [start(command, rank=rank, ranks=2) for rank in range(2)]
+        assert [finish(process) for process in both] == [0, 0]
     assert output.read_bytes() == one_pass
     assert names(tmp_path) == ["embedding.h5"]
