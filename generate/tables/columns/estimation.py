@@ -209,7 +209,8 @@ def _jumps(marginal: ColumnMarginal, steps: Tensor, trend: Tensor) -> Tensor:
         return steps / _JUMP
     slope, bend = trend
     along = torch.linspace(-1, 1, len(steps)).to(trend)
-    return (steps - _SLOPE * slope + _BEND * bend.square() * along) / _JUMP
+    beside: Tensor = steps - _SLOPE * slope + _BEND * bend.square() * along
+    return beside / _JUMP
 
 
 def _has_trend(marginal: ColumnMarginal) -> bool:
