@@ -194,4 +194,5 @@ def test_noise_far_from_all_numbers_is_not_believed(tmp_path: Path) -> None:
         for _ in range(2)
         for column in estimate_columns(released(path, schema, 1.0), 0)
     ]
-    assert np.mean(richest) < 0.003
+    # .00001 to .0001; without a trend .0033 to .0052 of the shares of a column
+    assert np.median(richest) < 0.001
