@@ -153,6 +153,7 @@ def _posterior_mode(
     seen = torch.from_numpy(np.concatenate([marginal.shares for marginal in noisy], axis=1))
     precision = torch.from_numpy(noisy[0].noise ** -2.0)
     overlap, around = torch.from_numpy(columns.overlap), torch.from_numpy(shares)
+    trending = [_has_trend(marginal) for marginal in noisy]
 
     def shares_by(logits: Tensor) -> Tensor:
         parts = (logits[0] + logits[1:] + never).split(columns.sizes, dim=1)
@@ -168,16 +169,16 @@ def _posterior_mode(
         total = evidence.negative_log_likelihood((now - around) @ overlap)
         total = total + (precision * (seen - now).square().sum(dim=1)).sum() / 2
         parts = logits.split(columns.sizes, dim=1)
-        for marginal, part, trend in zip(noisy, parts, trends, strict=True):
-            total = total + _prior(marginal, part, trend)
+        for marginal, part, trend, has in zip(noisy, parts, trends, trending, strict=True):
+            total = total + _prior(marginal, part, trend, has_trend=has)
         return total
 
-    level = torch.tensor(_TREND, dtype=start.dtype).repeat(len(noisy))
-    logits, _ = split(minimise_by_lbfgs(loss, torch.cat([start.flatten(), level]), _STEPS))
+    trends = torch.tensor(_TREND, dtype=start.dtype).repeat(len(noisy))
+    logits, _ = split(minimise_by_lbfgs(loss, torch.cat([start.flatten(), trends]), _STEPS))
     return shares_by(logits).numpy(), logits
 
 
-def _prior(marginal: ColumnMarginal, logits: Tensor, trend: Tensor) -> Tensor:
+def _prior(marginal: ColumnMarginal, logits: Tensor, trend: Tensor, *, has_trend: bool) -> Tensor:
     """Negative log prior of u and d of one column, (1 + classes, cells), and of its trend, (2,)."""
     common, own = logits[0], logits[1:]
     wide = (logits / _WEAK_PRIOR).square().sum() / 2 + trend.square().sum() / 2
@@ -185,32 +186,30 @@ def _prior(marginal: ColumnMarginal, logits: Tensor, trend: Tensor) -> Tensor:
         return wide + (common / _SPREAD).square().sum() / 2 + _pseudo_huber(own / _SPREAD_OF_CLASS)
     numbers = logits[:, : marginal.points]
     steps = numbers.diff(dim=1)
+    jumps = _beside(trend, steps[0]) if has_trend else steps[0]
     missing = logits[:, marginal.points :]
     seldom = missing[0] - numbers[0].logsumexp(dim=0) - _LOG_ODDS_OF_MISSING
     of_class = missing[1:] - numbers[1:].mean(dim=1, keepdim=True)
     return (
         wide
-        + _jumps(marginal, steps[0], trend).square().log1p().sum()
+        + (jumps / _JUMP).square().log1p().sum()
         + _pseudo_huber(steps[1:] / _JUMP_OF_CLASS)
         + (seldom / _SPREAD_OF_MISSING).square().sum() / 2
         + _pseudo_huber(of_class / _SPREAD_OF_CLASS)
     )
 
 
-def _jumps(marginal: ColumnMarginal, steps: Tensor, trend: Tensor) -> Tensor:
-    """The differences between the log shares of neighbouring numbers, in their prior scale.
+def _beside(trend: Tensor, steps: Tensor) -> Tensor:
+    """What a trend leaves of the differences between the log shares of neighbouring numbers.
 
     Args:
-        marginal: of the column.
-        steps: these differences, (points - 1,).
         trend: coefficients of the slope and of the bend.
+        steps: these differences, (points - 1,).
     """
-    if not _has_trend(marginal):
-        return steps / _JUMP
     slope, bend = trend
     along = torch.linspace(-1, 1, len(steps)).to(trend)
-    beside: Tensor = steps - _SLOPE * slope + _BEND * bend.square() * along
-    return beside / _JUMP
+    left: Tensor = steps - _SLOPE * slope + _BEND * bend.square() * along
+    return left
 
 
 def _has_trend(marginal: ColumnMarginal) -> bool:
@@ -222,12 +221,11 @@ def _has_trend(marginal: ColumnMarginal) -> bool:
     """
     if marginal.points < _FEWEST or marginal.block.column.transform is Transform.NONE:
         return False
-    precision = marginal.noise**-2.0
-    numbers = precision @ marginal.shares[:, : marginal.points] / precision.sum()
+    shares, noise = marginal.together
+    numbers = shares[: marginal.points]
     top = int(numbers.argmax())
     beside = np.r_[numbers[max(top - 1, 0) : top], numbers[top + 1 : top + 2]].max()
-    alone = _SPIKE * numbers[top] - beside
-    return bool(alone < _SURE * precision.sum() ** -0.5)
+    return bool(_SPIKE * numbers[top] - beside < _SURE * noise)
 
 
 def _pseudo_huber(values: Tensor) -> Tensor:

@@ -68,10 +68,14 @@ class ColumnMarginal:
         if isinstance(self.block.encoding, NumericEncoding):
             possible = self._possible(of)
             return np.stack([number_shares(*one, self.points, possible) for one in of])
-        precision = np.maximum(self.noise, _EXACT) ** -2.0
-        mean = precision @ self.shares / precision.sum()
-        common = category_shares(mean, float(precision.sum() ** -0.5))
+        common = category_shares(*self.together)
         return np.stack([category_shares(*one, common) for one in of])
+
+    @property
+    def together(self) -> tuple[NDArray[np.float64], float]:
+        """Noisy shares in all classes, weighted by their precision, (cells,), and their noise."""
+        precision = np.maximum(self.noise, _EXACT) ** -2.0
+        return precision @ self.shares / precision.sum(), float(precision.sum() ** -0.5)
 
     def _possible(self, of: Sequence[tuple[NDArray[np.float64], float]]) -> NDArray[np.bool_]:
         """Cells of a numeric column that are not empty in every class, bool (cells,).
