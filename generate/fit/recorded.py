@@ -9,11 +9,10 @@ from torch import Tensor, nn
 from torch.func import functional_call
 
 from ...common.runtime.replay import Replay
+from .descent import Loss
 from .parts import with_gradient
 
-Losses = tuple[Tensor, Tensor]
-"""A scalar that gradients flow from, and one that is only read."""
-LossOf = Callable[[Tensor], Losses]
+LossOf = Callable[[Tensor], Loss]
 
 
 class Recorded:
@@ -33,22 +32,22 @@ class Recorded:
         """Record anew at the next call, because what the loss reads is somewhere else now."""
         self._replay = None
 
-    def __call__(self, batch: Tensor) -> Losses:
+    def __call__(self, batch: Tensor) -> Loss:
         """The loss of a batch."""
         if self._replay is None:
             self._replay = Replay(self._with_slopes, batch)
         minimised, reported, *slopes = self._replay(batch)
         known = with_gradient(minimised, list(self._parameters.values()), slopes)
-        return known, reported.clone()
+        return Loss(known, reported.clone())
 
     def _with_slopes(self, batch: Tensor) -> tuple[Tensor, ...]:
         """The losses and the gradients, none of which can be differentiated."""
         # Not of the parameters themselves: torch adds up a parameter's gradients on the stream on
         # which it first met it, and other work may be waiting there, so it cannot be recorded.
         same = {name: each.detach().requires_grad_() for name, each in self._parameters.items()}
-        minimised, reported = functional_call(self._whole, same, (batch,))
-        slopes = torch.autograd.grad(minimised, tuple(same.values()), materialize_grads=True)
-        return minimised.detach(), reported.detach(), *slopes
+        loss: Loss = functional_call(self._whole, same, (batch,))
+        slopes = torch.autograd.grad(loss.minimised, tuple(same.values()), materialize_grads=True)
+        return loss.minimised.detach(), loss.reported.detach(), *slopes
 
 
 class _Whole(nn.Module):
@@ -59,6 +58,6 @@ class _Whole(nn.Module):
         self.module = module
         self._loss_of = loss_of
 
-    def forward(self, batch: Tensor) -> Losses:
+    def forward(self, batch: Tensor) -> Loss:
         """The loss of a batch."""
         return self._loss_of(batch)

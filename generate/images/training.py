@@ -25,7 +25,7 @@ from ...common.schema.image import GREY, ImageSchema
 from ...release.file.model import Release
 from ..fit.descent import Loss, Training, descend, untrained
 from ..fit.parts import sum_of
-from ..fit.recorded import Losses, Recorded
+from ..fit.recorded import Recorded
 from ..fit.settings import STEPS_IN_COLOUR, TrainingSettings
 from .distances.base import ImageDistance
 from .distances.whitening import WhitenedDistance
@@ -215,13 +215,13 @@ def minimise_distance(
 
     with _in_threads(objective, generator, every_class) as distance_of:
 
-        def losses_of(drawn: Tensor) -> Losses:
+        def loss_of(drawn: Tensor) -> Loss:
             distance = distance_of(
                 torch.cat([drawn, -drawn], dim=1) if objective.in_pairs else drawn
             )
-            return distance if penalty is None else distance + penalty(), distance.detach()
+            return Loss(distance if penalty is None else distance + penalty(), distance)
 
-        recorded = Recorded(losses_of, generator) if _recordable(objective, generator) else None
+        recorded = Recorded(loss_of, generator) if _recordable(objective, generator) else None
 
         def loss_at(step: int) -> Loss:
             if step % _UPDATE_EVERY == 1:
@@ -229,7 +229,7 @@ def minimise_distance(
                 if recorded is not None:
                     recorded.forget()
             drawn = codes(size // 2 if objective.in_pairs else size)
-            return Loss(*(recorded or losses_of)(drawn))
+            return (recorded or loss_of)(drawn)
 
         return descend(
             generator,

@@ -11,7 +11,7 @@ from torch.fx.experimental.proxy_tensor import make_fx
 
 from dpntk.embed import SourceOptions, TangentOptions, embed
 from dpntk.generate.fit import recorded
-from dpntk.generate.fit.descent import Training
+from dpntk.generate.fit.descent import Loss, Training
 from dpntk.generate.fit.settings import TrainingSettings
 from dpntk.generate.images import training
 from dpntk.generate.images.generators.conditional import ConditionalGenerator
@@ -84,15 +84,15 @@ def test_what_is_recorded_ends_in_no_parameter(monkeypatch: pytest.MonkeyPatch) 
     seen: list[Tensor] = []
     module.weight.register_hook(seen.append)
 
-    def loss_of(batch: Tensor) -> tuple[Tensor, Tensor]:
+    def loss_of(batch: Tensor) -> Loss:
         loss = module(batch).square().sum()
-        return loss, loss.detach()
+        return Loss(loss, loss)
 
     batch = torch.randn(5, 3, generator=torch.Generator().manual_seed(0))
-    minimised, reported = recorded.Recorded(loss_of, module)(batch)
+    loss = recorded.Recorded(loss_of, module)(batch)
     assert not seen
-    minimised.backward()
+    loss.minimised.backward()
     (known,) = seen
-    (slope,) = torch.autograd.grad(loss_of(batch)[0], [module.weight])
+    (slope,) = torch.autograd.grad(loss_of(batch).minimised, [module.weight])
     torch.testing.assert_close(known, slope)
-    torch.testing.assert_close(reported, minimised.detach())
+    torch.testing.assert_close(loss.reported, loss.minimised.detach())
