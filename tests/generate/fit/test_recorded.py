@@ -57,24 +57,48 @@ def trained(
     """With directions that are chosen anew every 20 steps."""
     patch.setattr(training, "_UPDATE_EVERY", 20)
     patch.setattr(training, "_recordable", lambda *_: replayed)
-    if device.type == "cpu":
+    if device.type == "cpu" and replayed:
         patch.setattr(recorded, "Replay", Traced)
     return training.train(release, STEPS, device=str(device))
 
 
 @every_device
 def test_it_trains_as_if_nothing_were_recorded(
-    release: Release, device: torch.device, monkeypatch: pytest.MonkeyPatch
+    release: Release,
+    device: torch.device,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     plain, played = (
         trained(release, device, monkeypatch, replayed=replayed) for replayed in (False, True)
     )
+    assert "CUDA graph" not in capsys.readouterr().err
     assert len({point.loss for point in plain.losses}) > 1
     for point, again in zip(plain.losses, played.losses, strict=True):
         assert again.step == point.step
         assert again.loss == pytest.approx(point.loss, rel=1e-5)
     for one, other in zip(plain.generator.parameters(), played.generator.parameters(), strict=True):
         torch.testing.assert_close(other, one, rtol=1e-4, atol=1e-5)
+
+
+def test_it_trains_on_where_nothing_more_can_be_recorded(
+    release: Release, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    processor, recordings = torch.device("cpu"), [Traced]
+
+    def replay(function: Callable[[Tensor], tuple[Tensor, ...]], batch: Tensor) -> Traced:
+        if not recordings:
+            raise RuntimeError("CUDA error: not permitted when stream is capturing\nand more")
+        return recordings.pop()(function, batch)
+
+    plain = trained(release, processor, monkeypatch, replayed=False)
+    monkeypatch.setattr(recorded, "Replay", replay)
+    monkeypatch.setattr(training, "_recordable", lambda *_: True)
+    found = training.train(release, STEPS, device="cpu")
+    for point, again in zip(plain.losses, found.losses, strict=True):
+        assert again.loss == pytest.approx(point.loss, rel=1e-5)
+    said = capsys.readouterr().err
+    assert said.count("no CUDA graph (CUDA error: not permitted when stream is capturing)") == 1
 
 
 def test_what_is_recorded_ends_in_no_parameter(monkeypatch: pytest.MonkeyPatch) -> None:
