@@ -18,7 +18,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from decimal import Decimal, localcontext
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any, Final, TypeVar
 
 import numpy as np
@@ -51,6 +51,23 @@ def from_scale(values: NDArray[np.float64], transform: Transform) -> NDArray[np.
             return values
         case Transform.LOG1P | Transform.SIGNED_LOG:
             return np.sign(values) * np.expm1(np.abs(values))
+
+
+@lru_cache(maxsize=1024)
+def _logarithmic_midpoints(lower: float, upper: float, places: int) -> tuple[float, ...]:
+    """Values halfway between neighbours of equally spaced points on a logarithmic scale.
+
+    NumPy's logarithms may differ by a unit in the last place between processors, which could move a
+    row into another cell. Those of `decimal` are rounded correctly, by its specification, but are
+    slow.
+    """
+    least, most = Decimal(lower), Decimal(upper)
+    with localcontext() as context:
+        context.prec = _DIGITS - min(0, max(abs(least), abs(most)).adjusted())
+        low, high = ((1 + abs(x)).ln().copy_sign(x) for x in (least, most))
+        step = (high - low) / (2 * places)
+        middles = (low + step * (2 * place + 1) for place in range(places))
+        return tuple(float((abs(x).exp() - 1).copy_sign(x)) for x in middles)
 
 
 @dataclass(frozen=True)
@@ -102,22 +119,10 @@ class NumericEncoding:
 
     @cached_property
     def _thresholds(self) -> NDArray[np.float64]:
-        """The midpoints between neighbouring points from bound to bound, float64 (places,).
-
-        NumPy's logarithms may differ by a unit in the last place between processors, which could
-        move a row into another cell. Those of `decimal` are rounded correctly, by its
-        specification.
-        """
+        """The midpoints between neighbouring points from bound to bound, float64 (places,)."""
         if self.column.transform is Transform.NONE:  # only sums and products, which IEEE 754 fixes
             return self.at((np.arange(self.places) + 0.5) / self.places)
-        lower, upper = map(Decimal, self.bounds)
-        with localcontext() as context:
-            context.prec = _DIGITS - min(0, max(abs(lower), abs(upper)).adjusted())
-            low, high = ((1 + abs(x)).ln().copy_sign(x) for x in (lower, upper))
-            step = (high - low) / (2 * self.places)
-            middles = (low + step * (2 * place + 1) for place in range(self.places))
-            values = [float((abs(x).exp() - 1).copy_sign(x)) for x in middles]
-        return np.clip(values, *self.bounds)
+        return np.clip(_logarithmic_midpoints(*self.bounds, self.places), *self.bounds)
 
     def encode(self, values: NDArray[np.float64], missing: NDArray[np.bool_]) -> NDArray[np.uint8]:
         """Encode a column.

@@ -107,6 +107,9 @@ class DateFormat:
         )
         found = compute.extract_regex(compute.utf8_trim_whitespace(texts), f"^{pattern}$")
         dates = found.is_valid().to_numpy(zero_copy_only=False)
+        seconds = np.full(len(texts), np.nan)
+        if not dates.any():
+            return seconds
         parts = {
             field.name: values.filter(found.is_valid())
             for field, values in zip(found.type, found.flatten(), strict=True)
@@ -131,7 +134,6 @@ class DateFormat:
         there = (year >= 1) & (month >= 1) & (month <= 12) & (day >= 1)
         there &= days.astype("M8[D]").astype("M8[M]") == first
         there &= (hour < 24) & (minute < 60) & (second < 60)
-        seconds = np.full(len(texts), np.nan)
         clock = hour * 3600 + minute * 60 + second
         seconds[dates] = np.where(there, (days * DAY + clock).astype(np.float64), np.nan)
         return seconds
