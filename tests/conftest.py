@@ -32,7 +32,7 @@ from tests.helpers.object_storage import empty_bucket, serving
 from tests.helpers.processes import (
     embed_arguments,
     embed_in_a_child,
-    parse_in_a_fork,
+    parse_here,
     write_records,
 )
 
@@ -84,10 +84,10 @@ def nothing_waits_for_the_disk() -> Iterator[None]:
 
 
 @pytest.fixture(autouse=True)
-def parsers_are_forked(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where such processes are not what a test is about: a new Python is most of what they cost."""
+def parsers_run_here(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where their processes are not what a test is about: to start them takes longest."""
     if not {"attacks", "storage"} & set(request.path.parts):
-        monkeypatch.setattr(sandbox, "parse_in_child", parse_in_a_fork)
+        monkeypatch.setattr(sandbox, "parse_in_child", parse_here)
 
 
 @pytest.fixture
