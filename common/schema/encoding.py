@@ -113,9 +113,8 @@ class NumericEncoding:
     @property
     def bounds(self) -> tuple[float, float]:
         """The smallest and the largest value."""
-        assert self.column.lower is not None
-        assert self.column.upper is not None
-        return float(self.column.lower), float(self.column.upper)
+        lower, upper = self.column.bounds
+        return float(lower), float(upper)
 
     @cached_property
     def _thresholds(self) -> NDArray[np.float64]:

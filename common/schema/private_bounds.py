@@ -49,8 +49,6 @@ def with_private_bounds(column: Column, bounds: tuple[float, float]) -> Column:
         column: a draft's column, with its widest bounds.
         bounds: the bounds as found.
     """
-    assert column.lower is not None
-    assert column.upper is not None
     lower, upper = bounds
     if (column.step, column.decimals) != (None, None):
         number, digits = column.granule or (1, 0)
@@ -59,7 +57,8 @@ def with_private_bounds(column: Column, bounds: tuple[float, float]) -> Column:
             edge * number if column.kind is ColumnKind.INTEGER else edge * number / 10**digits
             for edge in (math.floor(steps[0]), math.ceil(steps[1]))
         )
-        lower, upper = max(lower, column.lower), min(upper, column.upper)
+        least, most = column.bounds
+        lower, upper = max(lower, least), min(upper, most)
     return replace(column, lower=lower, upper=upper, origin=Origin.PRIVATE)
 
 

@@ -59,10 +59,7 @@ def _steps(column: Column) -> str:
 def _values(column: Column) -> str:
     """The bounds, or some of the categories."""
     if column.kind.numeric:
-        assert column.lower is not None
-        assert column.upper is not None
-        bounds = (column.lower, column.upper)
-        texts = map(column.bound_text if column.kind.timed else str, bounds)  # type: ignore[arg-type]
+        texts = map(column.bound_text if column.kind.timed else str, column.bounds)  # type: ignore[arg-type]
         return " to ".join(texts)
     first = ", ".join(column.categories[:_MOST_CATEGORIES])
     first = first if len(first) <= _LONGEST else f"{first[:_LONGEST]}…"

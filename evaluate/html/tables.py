@@ -120,17 +120,16 @@ def _ranges(column: Column) -> tuple[NDArray[np.float64], list[str]]:
         The beginning of each, float64 (k,), and its name. Ranges of integers include their end; if
         there are few integers, each is a range.
     """
-    assert column.lower is not None
-    assert column.upper is not None
+    least, most = column.bounds
     if column.kind is ColumnKind.INTEGER and column.different is not None:
-        step = (column.upper - column.lower) / (column.different - 1)
+        step = (most - least) / (column.different - 1)
         together = 1 if column.different < _MOST_CATEGORIES else -(-column.different // _RANGES)
         first = np.arange(0, column.different, together, dtype=np.float64)
         last = np.minimum(first + together, column.different) - 1
-        starts: NDArray[np.float64] = column.lower + step * first
-        pairs = zip(_texts(starts), _texts(column.lower + step * last), strict=True)
+        starts: NDArray[np.float64] = least + step * first
+        pairs = zip(_texts(starts), _texts(least + step * last), strict=True)
         return starts, [start if start == end else f"{start} to {end}" for start, end in pairs]
-    lower, upper = to_scale(np.array([column.lower, column.upper]), column.transform).tolist()
+    lower, upper = to_scale(np.array(column.bounds), column.transform).tolist()
     ends = from_scale(np.linspace(lower, upper, _RANGES + 1), column.transform)
     if column.kind.timed:
         ends = np.unique(np.ceil(ends))

@@ -267,7 +267,8 @@ class Column(BriefRepr):
             SchemaError: a value is impossible, or values contradict each other.
         """
         kind = ColumnKind.ORDINAL if ordered else ColumnKind.CATEGORICAL
-        return cls._of_choices(kind, name, categories, missing, dtype=dtype, other=other)
+        found = _texts(name, categories)
+        return cls._of(kind, name, missing, categories=found, dtype=dtype, other=other)
 
     @classmethod
     def boolean(
@@ -291,8 +292,8 @@ class Column(BriefRepr):
             SchemaError: a value is impossible, or values contradict each other.
         """
         found = _texts(name, categories)
-        stored = dtype or ("bool" if found == ("false", "true") else "string")
-        return cls._of_choices(ColumnKind.BOOLEAN, name, found, missing, dtype=stored)
+        stored = dtype or ("bool" if found == ["false", "true"] else "string")
+        return cls._of(ColumnKind.BOOLEAN, name, missing, categories=found, dtype=stored)
 
     @classmethod
     def _numeric(
@@ -300,25 +301,15 @@ class Column(BriefRepr):
         **entries: object,
     ) -> Column:  # fmt: skip
         bounds = {"lower": _in_json(lower, kind), "upper": _in_json(upper, kind)}
-        policy = Missing.INDICATOR if missing else Missing.REFUSED
-        return cls._of_entries(kind, name, policy, **bounds, **entries)
+        return cls._of(kind, name, missing, **bounds, **entries)
 
     @classmethod
-    def _of_choices(
-        cls, kind: ColumnKind, name: str, categories: Iterable[str], missing: bool,
-        **entries: object,
-    ) -> Column:  # fmt: skip
-        policy = Missing.CATEGORY if missing else Missing.REFUSED
-        texts = list(_texts(name, categories))
-        return cls._of_entries(kind, name, policy, categories=texts, **entries)
-
-    @classmethod
-    def _of_entries(
-        cls, kind: ColumnKind, name: str, missing: Missing, **entries: object
-    ) -> Column:
+    def _of(cls, kind: ColumnKind, name: str, missing: bool, **entries: object) -> Column:
         """The column with these entries of a schema file; entries that are None are left out."""
         said = {entry: value for entry, value in entries.items() if value is not None}
-        return cls.from_json({"name": name, "kind": kind.value, "missing": missing.value, **said})
+        if missing:
+            said["missing"] = (Missing.INDICATOR if kind.numeric else Missing.CATEGORY).value
+        return cls.from_json({"name": name, "kind": kind.value, **said})
 
     def __post_init__(self) -> None:
         require_name(self.name, "a column")
@@ -411,8 +402,6 @@ class Column(BriefRepr):
             raise self._wrong("dtype duration[ns] holds durations of up to 292 years")
 
     def _require_multiples(self) -> None:
-        assert self.lower is not None
-        assert self.upper is not None
         if self.step is not None and self.decimals is not None:
             raise self._wrong("it has either step or decimals, not both")
         if self.decimals is not None and self.kind is not ColumnKind.CONTINUOUS:
@@ -426,18 +415,15 @@ class Column(BriefRepr):
             raise self._wrong("the step of integers is an integer")
         if self.step is None and self.decimals is None:
             return
-        granule = self.granule
+        granule, (lower, upper) = self.granule, self.bounds
         assert granule is not None
-        if (
-            granule.digits > MOST_DECIMALS
-            or max(-self.lower, self.upper) * 10**granule.digits > LARGEST
-        ):
+        if granule.digits > MOST_DECIMALS or max(-lower, upper) * 10**granule.digits > LARGEST:
             raise self._wrong("its step is too small for its bounds")
-        bounds = np.array([self.lower, self.upper], dtype=np.float64)
-        if not np.array_equal(granule.rounded(bounds), bounds):
+        ends = np.array([lower, upper], dtype=np.float64)
+        if not np.array_equal(granule.rounded(ends), ends):
             raise self._wrong(
                 f"its bounds are multiples of {granule.size:g}, as its values are",
-                f"{self.lower} to {self.upper}",
+                f"{lower} to {upper}",
             )
 
     def _require_categories(self) -> None:
@@ -479,6 +465,13 @@ class Column(BriefRepr):
         return tuple(number for number in found if number is not None)
 
     @property
+    def bounds(self) -> tuple[float, float]:
+        """The smallest and the largest value of a numeric column."""
+        assert self.lower is not None
+        assert self.upper is not None
+        return self.lower, self.upper
+
+    @property
     def granule(self) -> Granule | None:
         """The number of which all values are multiples; None if they are not rounded."""
         return granule_of(self.kind, self.step, self.decimals)
@@ -492,9 +485,8 @@ class Column(BriefRepr):
         """The number of equally spaced values, if it has a granule and no transform."""
         if self.granule is None or self.transform is not Transform.NONE:
             return None
-        assert self.lower is not None
-        assert self.upper is not None
-        return self.granule.steps(self.upper - self.lower) + 1
+        lower, upper = self.bounds
+        return self.granule.steps(upper - lower) + 1
 
     @property
     def seconds(self) -> int:
@@ -552,9 +544,9 @@ class Column(BriefRepr):
         return cls(**read_entries(document, {entry.name for entry in fields(cls)}))
 
 
-def _texts(name: str, categories: Iterable[str]) -> tuple[str, ...]:
+def _texts(name: str, categories: Iterable[str]) -> list[str]:
     """A caller's categories, as texts."""
-    found = () if isinstance(categories, str) else tuple(categories)
+    found = [] if isinstance(categories, str) else list(categories)
     if not found or not all(isinstance(text, str) for text in found):
         raise SchemaError(
             f'column {name!r}: categories are texts, as in ["yes", "no"]; those that are numbers, '

@@ -134,9 +134,7 @@ class Comparison(Condition):
         """See `Condition`."""
         least = most = self.constant
         for name, factor in self.terms:
-            lower, upper = columns[name].lower, columns[name].upper
-            assert lower is not None
-            assert upper is not None
+            lower, upper = columns[name].bounds
             least += min(factor * lower, factor * upper)
             most += max(factor * lower, factor * upper)
         match self.relation:

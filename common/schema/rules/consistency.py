@@ -56,9 +56,7 @@ def _feasible(sums: list[Comparison], columns: Columns) -> bool:
     for row, part in enumerate(sums):
         rest[row] = part.constant
         for name, factor in part.terms:
-            lower, upper = columns[name].lower, columns[name].upper
-            assert lower is not None
-            assert upper is not None
+            lower, upper = columns[name].bounds
             factors[row, names.index(name)] = factor * (upper - lower)
             rest[row] += factor * lower
     scale = np.abs(factors).max(axis=1)

@@ -126,11 +126,9 @@ class RowReader:
         """Some rows as numbers and codes, column by column; for the arguments, see `encode`."""
         found: dict[str, NDArray[Any]] = {}
         for column in self._schema.columns:
-            at, values = _Place(where, first, column), rows.column(column.name)
-            if column.lower is None or column.upper is None:
-                found[column.name] = self._codes(values, at)
-            else:
-                found[column.name] = self._numbers(values, at, (column.lower, column.upper))
+            at, values = _Place(where, first, column), plain(rows.column(column.name))
+            read = self._numbers if column.kind.numeric else self._codes
+            found[column.name] = read(values, at)
         for text, rule in zip(self._schema.constraints, self._schema.rules, strict=True):
             self.broken[text] += int(rule.truth(found).fails.sum())
         return found
@@ -147,12 +145,9 @@ class RowReader:
         for text, count in (+self.broken).items():
             notice(f"constraint {text!r}: broken by {counted(count, 'row')}, taken as they are")
 
-    def _numbers(
-        self, values: pa.Array, at: _Place, bounds: tuple[float, float]
-    ) -> NDArray[np.float64]:
+    def _numbers(self, values: pa.Array, at: _Place) -> NDArray[np.float64]:
         """Values, clipped to the bounds and rounded to steps, NaN where missing."""
         column = at.column
-        values = plain(values)
         if column.kind.timed:
             found = (self._dates if column.kind.temporal else self._durations)(values, at)
         else:
@@ -162,10 +157,11 @@ class RowReader:
         at.require(~np.isinf(found), values, "is infinite")
         if column.kind is ColumnKind.INTEGER:
             at.require(missing | (found == np.rint(found)), values, "is not a whole number")
-        beyond = (found < bounds[0]) | (found > bounds[1])
+        lower, upper = column.bounds
+        beyond = (found < lower) | (found > upper)
         if beyond.any():
             self.clipped[column.name] += int(beyond.sum())
-        return column.rounded(np.clip(found, *bounds))
+        return column.rounded(np.clip(found, lower, upper))
 
     def _amounts(self, values: pa.Array, at: _Place) -> NDArray[np.float64]:
         """Numbers, NaN where missing."""
@@ -269,7 +265,6 @@ class RowReader:
     def _codes(self, values: pa.Array, at: _Place) -> NDArray[np.int64]:
         """The indices of categories, `MISSING` or `UNLISTED`."""
         column = at.column
-        values = plain(values)
         codes = self._categories[column.name].codes(values, at.where)
         absent = (codes == MISSING) & missing_in(values, self._schema.csv)
         self._require_there(absent, at)

@@ -310,17 +310,16 @@ def _move(
     comparison: Comparison, values: Values, column: Column, factor: float
 ) -> tuple[Values, NDArray[np.float64]]:
     """Move one column's numbers where a comparison fails until it holds, or to a bound."""
-    assert column.lower is not None
-    assert column.upper is not None
+    lower, upper = column.bounds
     fails = comparison.truth(values).fails
     total, slack = comparison.sums(values)
-    before, spread = values[column.name], column.upper - column.lower
+    before, spread = values[column.name], upper - lower
     least = _least_step(column)
     wanted = before - total / factor
     up = np.full(len(before), -np.sign(factor))
     match comparison.relation:
         case Relation.EQUAL:
-            wanted = stored(column, wanted.clip(column.lower, column.upper))
+            wanted = stored(column, wanted.clip(lower, upper))
         case Relation.AT_MOST:
             wanted = _onto_step(column, wanted, up)
         case Relation.BELOW:
@@ -329,21 +328,19 @@ def _move(
             wanted = np.where(np.abs(wanted - (before - total / factor)) < beyond / 2,
                               wanted + up * beyond, wanted)  # fmt: skip
         case Relation.UNEQUAL:
-            up = np.where(before < column.upper, 1.0, -1.0)
+            up = np.where(before < upper, 1.0, -1.0)
             wanted = before + up * np.maximum(least, 2 * slack / abs(factor))
-    moved = stored(column, wanted.clip(column.lower, column.upper))
+    moved = stored(column, wanted.clip(lower, upper))
     after = np.where(fails, moved, before)
     cost = np.where(fails, np.abs(after - before) / spread, 0.0)
     return {**values, column.name: after}, cost
 
 
 def _least_step(column: Column) -> float:
-    assert column.lower is not None
-    assert column.upper is not None
     if column.granule is not None:
         return column.granule.size
-    fine = 1e-5 if column.dtype == "float32" else _FUZZ
-    return fine * (column.upper - column.lower)
+    fine, (lower, upper) = 1e-5 if column.dtype == "float32" else _FUZZ, column.bounds
+    return fine * (upper - lower)
 
 
 def _onto_step(

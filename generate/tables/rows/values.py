@@ -110,13 +110,12 @@ def stored(column: Column, values: NDArray[np.float64]) -> NDArray[np.float64]:
     values = column.rounded(values)
     if column.dtype != "float32":
         return values
-    assert column.lower is not None
-    assert column.upper is not None
+    lower, upper = column.bounds
     # Rounding to 32 bits may leave the bounds.
     narrow = values.astype(np.float32)
     wide = narrow.astype(np.float64)
-    narrow = np.where(wide > column.upper, np.nextafter(narrow, np.float32(-np.inf)), narrow)
-    narrow = np.where(wide < column.lower, np.nextafter(narrow, np.float32(np.inf)), narrow)
+    narrow = np.where(wide > upper, np.nextafter(narrow, np.float32(-np.inf)), narrow)
+    narrow = np.where(wide < lower, np.nextafter(narrow, np.float32(np.inf)), narrow)
     return narrow.astype(np.float64)
 
 

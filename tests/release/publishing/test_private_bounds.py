@@ -104,14 +104,12 @@ def test_from_private_bounds_to_a_release_that_counts_them(dpntk: Command, table
     find(dpntk)
     bounded = Draft.from_toml(Path("bounded.toml").read_text(), "bounded.toml").settled("it")
     age, pay = bounded.columns[:2]
-    assert age.lower is not None
-    assert age.upper is not None
-    assert 8 < age.lower <= 18  # to a factor of about 1.8
-    assert 90 <= age.upper < 180
-    assert pay.lower is not None
-    assert pay.upper is not None
-    assert -100_000 < pay.lower <= -50_000
-    assert 200_000 <= pay.upper < 400_000
+    youngest, oldest = age.bounds
+    assert 8 < youngest <= 18  # to a factor of about 1.8
+    assert 90 <= oldest < 180
+    least, most = pay.bounds
+    assert -100_000 < least <= -50_000
+    assert 200_000 <= most < 400_000
     made = dpntk("embed", "a.csv", "--schema", "bounded.toml", "--width", 5)
     assert made.code == 0, made.stderr
     assert dpntk("release", "--eps", 1).code == 0  # nobody asks about the bounds again
