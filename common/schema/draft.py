@@ -26,7 +26,6 @@ SCHEMA_BEGINS: Final = "# What is publicly known of a table."
 """The first line that dpntk writes; a file that an owner has written may lack it."""
 _HELD: Final = "draft"
 """The name in messages of a draft that is in no file."""
-_AS_SAID: Final = "and the release will say that they are outside its guarantee"
 
 
 @dataclass(frozen=True, repr=False)
@@ -139,17 +138,13 @@ class Draft(RedactedRepr):
         if not accept_from_data:
             self._require_confirmed(where, self.unconfirmed)
             if not self.left_out_confirmed:
-                in_file = (
-                    "name in left_out those that you leave out whatever is in them and remove "
-                    "'left_out_confirmed = false'"
-                )
-                held = (
-                    f"if you leave {some_of(self.stated.left_out)} out whatever is in them, "
-                    "draft.confirm(*draft.schema.left_out)"
-                )
-                raise SchemaError(
-                    f"{where}: not confirmed: the data decided which columns are left out: "
-                    f"{_advice(where, in_file, held)}"
+                raise _not_confirmed(
+                    where,
+                    "the data decided which columns are left out",
+                    in_file="name in left_out those that you leave out whatever is in them and "
+                    "remove 'left_out_confirmed = false'",
+                    held=f"if you leave {some_of(self.stated.left_out)} out whatever is in them, "
+                    "draft.confirm(*draft.schema.left_out)",
                 )
             self._require_constraints(where)
         return self.schema
@@ -175,45 +170,36 @@ class Draft(RedactedRepr):
 
     def _require_names(self, where: str) -> None:
         if not self.names_confirmed:
-            in_file = (
-                "if they are publicly known, remove 'names_confirmed = false'; if not, give the "
-                "data a header and draft again"
-            )
-            held = (
-                "if they are publicly known, draft.confirm(names=True); if not, give the data a "
-                "header (pandas.read_csv(..., header=None, names=[...])) and draft again"
-            )
-            raise SchemaError(
-                f"{where}: not confirmed: some columns are named as a value of theirs could be, as "
-                f"where a record stands in the place of the header: {_advice(where, in_file, held)}"
+            raise _not_confirmed(
+                where,
+                "some columns are named as a value of theirs could be, as where a record stands "
+                "in the place of the header",
+                in_file="if they are publicly known, remove 'names_confirmed = false'; if not, "
+                "give the data a header and draft again",
+                held="if they are publicly known, draft.confirm(names=True); if not, give the data "
+                "a header (pandas.read_csv(..., header=None, names=[...])) and draft again",
             )
 
     def _require_constraints(self, where: str) -> None:
         if not self.constraints_confirmed:
-            in_file = (
-                "keep under constraints those that are known to hold for every row of any such "
-                "table and remove 'constraints_confirmed = false'"
-            )
-            held = (
-                "draft.confirm(constraints=[...]) those that hold for every row of any such table"
-            )
-            raise SchemaError(
-                f"{where}: not confirmed: that rows keep the constraints was looked up in the "
-                f"data: {_advice(where, in_file, held)}"
+            raise _not_confirmed(
+                where,
+                "that rows keep the constraints was looked up in the data",
+                in_file="keep under constraints those that are known to hold for every row of any "
+                "such table and remove 'constraints_confirmed = false'",
+                held="draft.confirm(constraints=[...]) those that hold for every row of any such "
+                "table",
             )
 
     def _require_confirmed(self, where: str, unconfirmed: tuple[str, ...]) -> None:
         if unconfirmed:
-            in_file = (
-                "replace what was looked up in the data by what is publicly known and remove "
-                "'confirmed = false'"
-            )
-            held = (
-                "draft.confirm() them: columns as they are publicly known, or the names of those "
-                "that are so as they were looked up"
-            )
-            raise SchemaError(
-                f"{where}: not confirmed: {some_of(unconfirmed)}: {_advice(where, in_file, held)}"
+            raise _not_confirmed(
+                where,
+                some_of(unconfirmed),
+                in_file="replace what was looked up in the data by what is publicly known and "
+                "remove 'confirmed = false'",
+                held="draft.confirm() them: columns as they are publicly known, or the names of "
+                "those that are so as they were looked up",
             )
 
     def with_bounds(
@@ -331,8 +317,12 @@ def _declared(column: Column) -> Column:
     )
 
 
-def _advice(where: str, in_file: str, held: str) -> str:
-    """What to do about unconfirmed parts, in a file or in Python."""
+def _not_confirmed(where: str, what: str, *, in_file: str, held: str) -> SchemaError:
+    """An error that says what to do about unconfirmed parts, in a file or in Python."""
+    advice = f"{in_file}; or --accept-from-data"
     if where == _HELD:
-        return f"{held}; or settled(accept_from_data=True), {_AS_SAID}"
-    return f"{in_file}; or --accept-from-data, {_AS_SAID}"
+        advice = f"{held}; or settled(accept_from_data=True)"
+    return SchemaError(
+        f"{where}: not confirmed: {what}: {advice}, and the release will say that they are outside "
+        "its guarantee"
+    )

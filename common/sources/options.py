@@ -90,7 +90,7 @@ class SourceOptions:
             raise SchemaError("split: it is 'train' or 'test'")
         if self.fit is not None and self.fit not in [fit.value for fit in Fit]:
             raise SchemaError("fit: it is 'stretch', 'crop' or 'pad'")
-        if self.value_range is not None and not _is_range(self.value_range):
+        if self.value_range is not None and not _is_pair(self.value_range, Real):
             raise SchemaError("value_range: two numbers, black and white, such as (0, 4095)")
         if self.fit is not None and self.image_size is None:
             size = argument("image_size")
@@ -98,7 +98,7 @@ class SourceOptions:
                 f"{argument('fit')} says how images become squares of {size}: give both"
             )
         if self.label_columns is not None:
-            if not _is_two_names(self.label_columns):
+            if not _is_pair(self.label_columns, str):
                 raise SchemaError("label_columns: two names of columns: ('file', 'label')")
             if self.labels is None:
                 raise SchemaError(
@@ -158,18 +158,10 @@ def _plain(value: object) -> object:
     return int(value) if isinstance(value, np.integer) else value
 
 
-def _is_range(value: object) -> bool:
-    """Whether something is a pair of numbers."""
+def _is_pair(value: object, kind: type) -> bool:
+    """Whether something is a pair of numbers or texts; True and False are no numbers."""
     return (
         isinstance(value, tuple)
         and len(value) == 2
-        and all(isinstance(end, Real) and not isinstance(end, bool) for end in value)
-    )
-
-
-def _is_two_names(value: object) -> bool:
-    return (
-        isinstance(value, tuple)
-        and len(value) == 2
-        and all(isinstance(name, str) for name in value)
+        and all(isinstance(each, kind) and not isinstance(each, bool) for each in value)
     )

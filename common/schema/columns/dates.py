@@ -31,8 +31,11 @@ _DIRECTIVES: Final = {
     "H": "[0-9]{1,2}", "M": "[0-9]{2}", "S": "[0-9]{2}", "f": "[0-9]{1,9}",
 }  # fmt: skip
 """The texts that each directive matches; b is an English month, f a fraction of a second."""
-_WRITTEN: Final = {"Y": "%04d", "m": "%02d", "b": "%s", "d": "%02d",
-                   "H": "%02d", "M": "%02d", "S": "%02d", "f": "000000"}  # fmt: skip
+_WRITTEN: Final = {
+    "Y": "{0.year:04d}", "m": "{0.month:02d}", "b": "{1}", "d": "{0.day:02d}",
+    "H": "{0.hour:02d}", "M": "{0.minute:02d}", "S": "{0.second:02d}", "f": "000000",
+}  # fmt: skip
+"""How each is written, of a time and the name of its month."""
 _NEEDS: Final = {"S": "M", "f": "S", "M": "H"}
 DAY: Final = 86_400
 
@@ -57,6 +60,16 @@ def directives(text: str) -> tuple[tuple[str, str], ...]:
     """The literal parts of a format, each with the directive that follows it; "" at the end."""
     found = re.findall(r"([^%]*)(?:%(.)|$)", text, re.DOTALL)
     return tuple((signs, name) for signs, name in found if signs or name)
+
+
+def matches(texts: pa.Array, pattern: str) -> tuple[NDArray[np.bool_], dict[str, pa.Array]]:
+    """Which texts (n,) match a pattern, bool (n,), and the named parts of those that do."""
+    from pyarrow import compute
+
+    found = compute.extract_regex(compute.utf8_trim_whitespace(texts), f"^{pattern}$")
+    names = [part.name for part in found.type]
+    there = found.is_valid().to_numpy(zero_copy_only=False)
+    return there, dict(zip(names, found.drop_null().flatten(), strict=True))
 
 
 @dataclass(frozen=True)
@@ -99,21 +112,17 @@ class DateFormat:
 
     def parse(self, texts: pa.Array) -> NDArray[np.float64]:
         """Seconds since 1970 of texts (n,), without fractions; NaN where a text is not a date."""
+        import pyarrow
         from pyarrow import compute
 
         pattern = "".join(
             re.escape(text) + (f"(?P<{name}>{_DIRECTIVES[name]})" if name else "")
             for text, name in self._parts
         )
-        found = compute.extract_regex(compute.utf8_trim_whitespace(texts), f"^{pattern}$")
-        dates = found.is_valid().to_numpy(zero_copy_only=False)
+        dates, parts = matches(texts, pattern)
         seconds = np.full(len(texts), np.nan)
         if not dates.any():
             return seconds
-        parts = {
-            field.name: values.filter(found.is_valid())
-            for field, values in zip(found.type, found.flatten(), strict=True)
-        }
 
         def number(name: str) -> NDArray[np.int64]:
             if name not in parts:
@@ -122,8 +131,8 @@ class DateFormat:
             return values
 
         if "b" in parts:
-            names = [name.lower() for name in _MONTHS]
-            place = compute.index_in(compute.utf8_lower(parts["b"]), value_set=_texts(names))
+            names = pyarrow.array([name.lower() for name in _MONTHS])
+            place = compute.index_in(compute.utf8_lower(parts["b"]), value_set=names)
             month = place.fill_null(-1).to_numpy(zero_copy_only=False).astype(np.int64) + 1
         else:
             month = number("m")
@@ -142,40 +151,12 @@ class DateFormat:
         """The texts of times (n,) in seconds since 1970."""
         different, place = np.unique(seconds, return_inverse=True)
         layout = "".join(
-            text.replace("%", "%%") + (_WRITTEN[name] if name else "") for text, name in self._parts
+            text.replace("{", "{{").replace("}", "}}") + (_WRITTEN[name] if name else "")
+            for text, name in self._parts
         )
-        order = [name for _, name in self._parts if name and name != "f"]
-        texts = [layout % tuple(_part(time, name) for name in order) for time in _times(different)]
+        times: list[datetime] = different.astype("M8[s]").astype(datetime).tolist()
+        texts = [layout.format(time, _MONTHS[time.month - 1]) for time in times]
         return [texts[index] for index in place.tolist()]
-
-
-def _times(seconds: NDArray[np.int64]) -> list[datetime]:
-    times: list[datetime] = seconds.astype("M8[s]").astype(datetime).tolist()
-    return times
-
-
-def _part(time: datetime, name: str) -> int | str:
-    match name:
-        case "b":
-            return _MONTHS[time.month - 1]
-        case "Y":
-            return time.year
-        case "m":
-            return time.month
-        case "d":
-            return time.day
-        case "H":
-            return time.hour
-        case "M":
-            return time.minute
-        case _:
-            return time.second
-
-
-def _texts(values: list[str]) -> pa.Array:
-    import pyarrow
-
-    return pyarrow.array(values, pyarrow.string())
 
 
 def seconds_of(text: str) -> int:

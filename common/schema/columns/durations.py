@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...errors import SchemaError
-from .dates import DAY, directives
+from .dates import DAY, directives, matches
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -81,7 +81,7 @@ class DurationFormat:
             re.escape(text) + (f"(?P<{name}>{self._digits(name)})" if name else "")
             for text, name in self._parts
         )
-        return f"^(?P<sign>-?)(?:{inner if self.text else _ISO})$"
+        return f"(?P<sign>-?)(?:{inner if self.text else _ISO})"
 
     def _digits(self, name: str) -> str:
         return _ANY if name in (self._names[0], "f") else "[0-9]{1,2}"
@@ -91,12 +91,7 @@ class DurationFormat:
         import pyarrow
         from pyarrow import compute
 
-        found = compute.extract_regex(compute.utf8_trim_whitespace(texts), self._pattern)
-        there = found.is_valid()
-        parts = {
-            field.name: values.filter(there)
-            for field, values in zip(found.type, found.flatten(), strict=True)
-        }
+        there, parts = matches(texts, self._pattern)
         negative = compute.equal(parts.pop("sign"), "-").to_numpy(zero_copy_only=False)
         empty = pyarrow.scalar("0")
         numbers = {
@@ -111,7 +106,7 @@ class DurationFormat:
         total = self._total(numbers, len(negative))
         signed = np.where(negative, -total, total)
         seconds = np.full(len(texts), np.nan)
-        seconds[there.to_numpy(zero_copy_only=False)] = np.where(said, signed, np.nan)
+        seconds[there] = np.where(said, signed, np.nan)
         return seconds
 
     def _total(self, numbers: Mapping[str, NDArray[np.int64]], count: int) -> NDArray[np.float64]:

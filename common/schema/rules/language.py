@@ -231,10 +231,8 @@ class _Parser:
         found = _Sum({})
         sign = -1.0 if self._take("sign", "-") else 1.0
         self._term(found, sign)
-        while self._next.text in ("+", "-") and self._next.kind == "sign":
-            sign = -1.0 if self._next.text == "-" else 1.0
-            self._place += 1
-            self._term(found, sign)
+        while (plus := self._take("sign", "+")) or self._take("sign", "-"):
+            self._term(found, 1.0 if plus else -1.0)
         return found
 
     def _term(self, found: _Sum, sign: float) -> None:
