@@ -55,19 +55,20 @@ def holds_shards(folder: AnyPath, suffix: str) -> bool:
     return any(_is_shard(file, suffix) for file in folder.iterdir())
 
 
-def overlaps(counts: Sequence[int], start: int, stop: int) -> Iterator[tuple[int, int, int]]:
-    """The places of records start..stop-1 in parts that hold `counts` records.
+def overlaps(counts: Sequence[int], start: int, stop: int | None) -> Iterator[tuple[int, int, int]]:
+    """The places of records start..stop-1 in parts that hold `counts` records; all if None.
 
     Yields:
         The index of a part, and the start and stop of its own records among them.
     """
+    stop = sum(counts) if stop is None else stop
     for index, (begin, end) in enumerate(itertools.pairwise((0, *itertools.accumulate(counts)))):
         if max(begin, start) < min(end, stop):
             yield index, max(begin, start) - begin, min(end, stop) - begin
 
 
 def pieces(
-    counts: Sequence[int], start: int, stop: int, size: int
+    counts: Sequence[int], start: int, stop: int | None, size: int
 ) -> Iterator[tuple[int, int, int]]:
     """The same, in pieces of at most `size` records."""
     for index, begin, end in overlaps(counts, start, stop):

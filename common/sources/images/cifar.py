@@ -101,9 +101,8 @@ class CifarSource:
         return files_fingerprint(self.files, "cifar", self.counts)
 
     def _pieces(self, size: int, start: int, stop: int | None) -> Generator[Batch, None, None]:
-        wanted = range(len(self))[start:stop]
         size = records_at_a_time(size, _RECORD)
-        for index, begin, end in overlaps(self.counts, wanted.start, wanted.stop):
+        for index, begin, end in overlaps(self.counts, start, stop):
             file = self.files[index]
             with contextlib.closing(_read(file, size, begin, end)) as parts:
                 for first, part in parts:

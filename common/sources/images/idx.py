@@ -86,12 +86,13 @@ def find_idx_pairs(folder: AnyPath, split: str) -> tuple[tuple[AnyPath, AnyPath 
             raise DataError(f"{folder}: both {some} hold the {split} {what}: keep whole or shards")
         require_all(folder, files.values())
     numbers = sorted({number for files in found.values() for number in files if number is not None})
-    for number in range(numbers[0], numbers[-1] + 1) if numbers else [None]:
+    shards = range(numbers[0], numbers[-1] + 1) if numbers else [None]
+    for number in shards:
         for what, files in found.items():
             if number not in files:
                 raise DataError(f"{folder}: no IDX file of {split} {what}{_of(number)}")
     images, labels = found["images"], found.get("labels", {})
-    return tuple((images[number], labels.get(number)) for number in sorted(images, key=_place))
+    return tuple((images[number], labels.get(number)) for number in shards)
 
 
 def _of(number: int | None) -> str:
@@ -100,10 +101,6 @@ def _of(number: int | None) -> str:
 
 def _name(file: AnyPath) -> str:
     return file.name
-
-
-def _place(number: int | None) -> int:
-    return number or 0
 
 
 @dataclass(frozen=True)
@@ -179,9 +176,8 @@ class IdxSource:
         return files_fingerprint(files, "idx", self.counts)
 
     def _pieces(self, size: int, start: int, stop: int | None) -> Generator[Batch, None, None]:
-        wanted = range(len(self))[start:stop]
         size = records_at_a_time(size, self.layout.stored_size)
-        for shard, begin, end in overlaps(self.counts, wanted.start, wanted.stop):
+        for shard, begin, end in overlaps(self.counts, start, stop):
             images_file, labels_file = self.pairs[shard]
             with (
                 contextlib.closing(_read(images_file, _IMAGES, size, begin, end)) as image_pieces,

@@ -22,6 +22,7 @@ from ...schema.image import ImageSchema
 from ...schema.origin import Origin
 from ..base import Batch, decoded, named_fingerprint, reading
 from ..options import SourceOptions
+from ..part_folders import folders_in
 from ..paths import AnyPath, read
 from ..remote import RemotePath
 from ..shards import pieces
@@ -134,10 +135,8 @@ class ImageFolderSource:
                 the file of labels.
             SchemaError: sizes or classes are not supported.
         """
-        entries = sorted(
-            (entry for entry in folder.iterdir() if entry.is_dir() and entry.name[0] != "."),
-            key=lambda entry: entry.name,
-        )
+        found = folders_in(folder)
+        entries = [folder / name for name in found]
         loose = _FolderListing.of(folder)
         if not entries and not len(loose):
             raise DataError(
@@ -153,15 +152,14 @@ class ImageFolderSource:
             return cls._of(folder, (loose,), options, one_class(options, str(folder), hint))
         if len(loose):
             notice(f"passed over {counted(len(loose), 'image')} beside the class folders")
-        found = [entry.name for entry in entries]
-        classes = _classes(folder, found, options.classes, options.class_names)
+        classes = _classes(folder, found, options)
         names = classes.names
-        for entry in entries:
-            if entry.name not in names:
+        for name in found:
+            if name not in names:
                 raise DataError(
-                    f"{entry}: {entry.name} is not one of the classes {some_of(names, NAMED)}"
+                    f"{folder / name}: {name} is not one of the classes {some_of(names, NAMED)}"
                 )
-        listings = tuple(_FolderListing.of(entry, names.index(entry.name)) for entry in entries)
+        listings = tuple(_FolderListing.of(folder / name, names.index(name)) for name in found)
         empty = [listing for listing in listings if not len(listing)]
         if empty and classes.origin is not Origin.DECLARED:
             raise DataError(
@@ -217,8 +215,7 @@ class ImageFolderSource:
 
     def batches(self, size: int, start: int = 0, stop: int | None = None) -> Iterator[Batch]:
         """Yield the images folder by folder."""
-        wanted = self._pieces(range(len(self))[start:stop])
-        yield from decoded(self._decode, wanted, piece_size=_PIECE, size=size)
+        yield from decoded(self._decode, self._pieces(start, stop), piece_size=_PIECE, size=size)
 
     def fingerprint(self) -> str:
         """Digest of all files' names, sizes and times."""
@@ -229,16 +226,18 @@ class ImageFolderSource:
         return named_fingerprint(files, "folder with labels", self.schema.classes, columns)
 
     def _files(self) -> Iterator[tuple[str, AnyPath | str]]:
-        for listing, start, stop in self._pieces(range(len(self))):
+        for listing, start, stop in self._pieces():
             folder = listing.folder
             within = "" if folder == self.folder else f"{folder.name}/"
             for name in listing.files(start, stop):
                 file = folder / name if isinstance(folder, RemotePath) else f"{folder}/{name}"
                 yield f"{within}{name}", file
 
-    def _pieces(self, wanted: range) -> Iterator[tuple[_FolderListing, int, int]]:
+    def _pieces(
+        self, start: int = 0, stop: int | None = None
+    ) -> Iterator[tuple[_FolderListing, int, int]]:
         counts = tuple(map(len, self.listings))
-        for index, first, last in pieces(counts, wanted.start, wanted.stop, _PIECE):
+        for index, first, last in pieces(counts, start, stop, _PIECE):
             yield self.listings[index], first, last
 
     def _decode(self, piece: tuple[_FolderListing, int, int]) -> Batch:
@@ -248,21 +247,17 @@ class ImageFolderSource:
         return Batch(np.stack(records), listing.labels(start, stop))
 
 
-def _classes(
-    folder: AnyPath,
-    found: Sequence[str],
-    count: int | None,
-    declared: tuple[str, ...] | None,
-) -> Classes:
+def _classes(folder: AnyPath, found: Sequence[str], options: SourceOptions) -> Classes:
     """The names of all classes, and their origin.
 
     The set of folders depends on the records: removing the last record of a class removes its
-    folder. So the classes are public knowledge only if the owner has declared them; `count` alone
+    folder. So the classes are public knowledge only if the owner has declared them; a number alone
     declares classes named by their numbers, unless no folder is.
 
     Raises:
         SchemaError: only some folders are, or their number is another one.
     """
+    declared, count = options.class_names, options.classes
     if declared is None and count is not None and (some := set(found) & set(numbered(count))):
         if others := [name for name in found if name not in some]:
             raise SchemaError(

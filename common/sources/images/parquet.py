@@ -136,8 +136,7 @@ class ParquetImageSource:
             where = str(files[0].parent)
             classes = labelled_classes(options, labels, where, texts=columns.texts)
         else:
-            _require_classes(named, options.classes, options.class_names, str(files[0]))
-            classes = Classes(named, _origin(named, options))
+            classes = _named_classes(named, options, str(files[0]))
         schema = decoder.form.schema(classes)
         return cls(files, tuple(counts), columns, decoder, classes, schema)
 
@@ -147,8 +146,7 @@ class ParquetImageSource:
     def batches(self, size: int, start: int = 0, stop: int | None = None) -> Iterator[Batch]:
         """Yield the images file by file, row group by row group."""
         rows = _PIECE if self.columns.encoded else _VALUES_PIECE
-        wanted = range(len(self))[start:stop]
-        with contextlib.closing(read_ahead(self._rows(wanted, rows))) as pieces:
+        with contextlib.closing(read_ahead(self._rows(rows, start, stop))) as pieces:
             yield from decoded(self._decode, pieces, piece_size=rows, size=size)
 
     def fingerprint(self) -> str:
@@ -156,12 +154,12 @@ class ParquetImageSource:
         return files_fingerprint(self.files, "parquet", self.columns, self.counts)
 
     def _rows(
-        self, wanted: range, rows: int
+        self, rows: int, start: int, stop: int | None
     ) -> Generator[tuple[AnyPath, int, pa.RecordBatch], None, None]:
         names = [self.columns.image]
         if self.columns.label is not None:
             names.append(self.columns.label)
-        for index, begin, end in overlaps(self.counts, wanted.start, wanted.stop):
+        for index, begin, end in overlaps(self.counts, start, stop):
             file = self.files[index]
             with contextlib.closing(read_rows(file, names, rows, begin, end)) as batches:
                 for first, batch in batches:
@@ -197,27 +195,24 @@ def _decoder(
     return _ValueDecoder.of_first(batch.column(0), where, options)
 
 
-def _origin(named: tuple[str, ...], options: SourceOptions) -> Origin:
-    """The origin of class names in the metadata.
+def _named_classes(named: tuple[str, ...], options: SourceOptions, where: str) -> Classes:
+    """The classes whose names are in the metadata, and their origin.
 
     Programs that write metadata usually take the names from folders or from the values of a column,
     and so from the records: without its only record, a class would have no name. The names are
     public knowledge only if the owner has declared them; a number alone declares classes named by
     their numbers.
+
+    Raises:
+        SchemaError: others are declared.
     """
-    declared = options.class_names is not None or (
-        options.classes is not None and named == numbered(options.classes)
-    )
-    return Origin.DECLARED if declared else Origin.FROM_DATA
-
-
-def _require_classes(
-    named: tuple[str, ...], count: int | None, expected: tuple[str, ...] | None, where: str
-) -> None:
+    count, expected = options.classes, options.class_names
     if count is not None and count != len(named):
         raise SchemaError(f"{where}: it names {len(named)} classes, but {count} are declared")
     if expected is not None and expected != named:
         raise SchemaError(f"{where}: its classes are {', '.join(named)}, not {', '.join(expected)}")
+    declared = expected is not None or (count is not None and named == numbered(count))
+    return Classes(named, Origin.DECLARED if declared else Origin.FROM_DATA)
 
 
 def _all_labels(files: tuple[AnyPath, ...], label: str) -> Iterator[NDArray[Any]]:

@@ -11,13 +11,14 @@ last part, and the members of one record follow one another.
 from __future__ import annotations
 
 import contextlib
+import itertools
 import json
 import re
 import tarfile
 from array import array
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
-from typing import IO, BinaryIO, Final
+from typing import IO, BinaryIO, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -139,17 +140,16 @@ class TarImageSource:
 
     def batches(self, size: int, start: int = 0, stop: int | None = None) -> Iterator[Batch]:
         """Yield the images shard by shard."""
-        wanted = self._pieces(range(len(self))[start:stop])
-        yield from decoded(self._decode, wanted, piece_size=_PIECE, size=size)
+        yield from decoded(self._decode, self._pieces(start, stop), piece_size=_PIECE, size=size)
 
     def fingerprint(self) -> str:
         """Digest of the shards' names, sizes and times, and of the number of records in each."""
         counts = tuple(map(len, self.shards))
         return files_fingerprint((shard.path for shard in self.shards), "tar", counts)
 
-    def _pieces(self, wanted: range) -> Iterator[tuple[_Shard, int, int]]:
+    def _pieces(self, start: int, stop: int | None) -> Iterator[tuple[_Shard, int, int]]:
         counts = tuple(map(len, self.shards))
-        for index, first, last in pieces(counts, wanted.start, wanted.stop, _PIECE):
+        for index, first, last in pieces(counts, start, stop, _PIECE):
             yield self.shards[index], first, last
 
     def _decode(self, piece: tuple[_Shard, int, int]) -> Batch:
@@ -161,101 +161,87 @@ class TarImageSource:
         return Batch(np.stack(records), shard.labels[start:stop])
 
 
-@dataclass(repr=False)
-class _Record(RedactedRepr):
-    """The parts found so far of the record being listed."""
-
-    key: str
-    image: tuple[int, int] | None = None
-    number: int | None = None
-    document: bytes | None = None
-
-
-class _ShardListing:
-    """Assembles the records of one shard from its members, one by one."""
-
-    def __init__(self, path: AnyPath) -> None:
-        self._path = path
-        self._record = _Record("")
-        self._offsets, self._sizes, self._labels = array("q"), array("i"), array("q")
-        self._unlabelled = ""
-
-    def add(self, member: tarfile.TarInfo, file: IO[bytes]) -> None:
-        """Record a member if it is an image or a label."""
-        match = _NAME.fullmatch(member.name)
-        if match is None:
-            return
-        kind = match["kind"].lower()
-        image = f".{kind}" in SUFFIXES
-        if not image and kind not in _LABEL_KINDS:
-            return
-        where = f"{self._path}: {member.name}"
-        if not member.isreg() or member.issparse():
-            raise DataError(f"{where}: a link or a special file: store the file itself")
-        if match["key"] != self._record.key:
-            self.finish_record()
-            self._record = _Record(match["key"])
-        if image:
-            require_size(member.size, where)
-            if self._record.image:
-                raise DataError(f"{where}: a second image of the same name: keep one of them")
-            self._record.image = member.offset_data, member.size
-            return
-        if member.size > _MOST_LABEL_BYTES:
-            raise DataError(f"{where}: {member.size} bytes are no label")
-        file.seek(member.offset_data)
-        content = file.read(member.size)
-        if kind == "json":
-            self._record.document = content
-        else:
-            self._record.number = _number(content, where)
-
-    def finish_record(self) -> None:
-        """Add the record's image and label once all its members are known."""
-        record = self._record
-        if not record.key:
-            return
-        where = f"{self._path}: {record.key}"
-        if record.number is None and record.document is not None:
-            record.number = _number_in(record.document, f"{where}.json")
-        if record.image is None:
-            raise DataError(f"{where}: a label without an image beside it")
-        if record.number is None:
-            self._unlabelled = self._unlabelled or record.key
-        self._offsets.append(record.image[0])
-        self._sizes.append(record.image[1])
-        self._labels.append(-1 if record.number is None else record.number)
-
-    def shard(self) -> _Shard:
-        """The finished list."""
-        return _Shard(
-            self._path,
-            np.array(self._offsets, dtype=np.int64),
-            np.array(self._sizes, dtype=np.int32),
-            np.array(self._labels, dtype=np.int64),
-            self._unlabelled,
-        )
-
-
 def _list(path: AnyPath) -> _Shard:
     """Go through a shard's headers once.
 
     Raises:
         DataError: the shard is damaged, or does not hold images with labels.
     """
-    listing = _ShardListing(path)
+    offsets, sizes, labels, unlabelled = array("q"), array("i"), array("q"), ""
     with _opened(path) as file, tarfile.open(fileobj=file, mode="r:") as tar:
-        begin = -1
-        while (member := tar.next()) is not None:
-            if member.size < 0 or member.offset <= begin:
-                raise DataError(f"{path}: damaged at byte {member.offset}")
-            begin = member.offset
-            # The archive would keep them all in memory.
-            tar.members.clear()  # type: ignore[attr-defined]
-            listing.add(member, file)
-        _require_end(file, tar.offset, path)
-        listing.finish_record()
-    return listing.shard()
+        for key, members in itertools.groupby(_members(tar, file, path), lambda each: each.key):
+            image, label = _record(members, file, f"{path}: {key}", path)
+            offsets.append(image.offset_data)
+            sizes.append(image.size)
+            labels.append(-1 if label is None else label)
+            if label is None:
+                unlabelled = unlabelled or key
+    return _Shard(
+        path,
+        np.array(offsets, dtype=np.int64),
+        np.array(sizes, dtype=np.int32),
+        np.array(labels, dtype=np.int64),
+        unlabelled,
+    )
+
+
+class _Member(NamedTuple):
+    """An image or a label in a shard: the record that it is of, its kind, and its header."""
+
+    key: str
+    kind: str
+    header: tarfile.TarInfo
+
+
+def _members(tar: tarfile.TarFile, file: IO[bytes], path: AnyPath) -> Iterator[_Member]:
+    """The images and labels of a shard, in order."""
+    begin = -1
+    while (member := tar.next()) is not None:
+        if member.size < 0 or member.offset <= begin:
+            raise DataError(f"{path}: damaged at byte {member.offset}")
+        begin = member.offset
+        # The archive would keep them all in memory.
+        tar.members.clear()  # type: ignore[attr-defined]
+        match = _NAME.fullmatch(member.name)
+        kind = match["kind"].lower() if match else ""
+        if match is None or not (f".{kind}" in SUFFIXES or kind in _LABEL_KINDS):
+            continue
+        if not member.isreg() or member.issparse():
+            raise DataError(
+                f"{path}: {member.name}: a link or a special file: store the file itself"
+            )
+        yield _Member(match["key"], kind, member)
+    _require_end(file, tar.offset, path)
+
+
+def _record(
+    members: Iterable[_Member], file: IO[bytes], where: str, path: AnyPath
+) -> tuple[tarfile.TarInfo, int | None]:
+    """The header of a record's image, and its label, if any; the record is called `where`."""
+    image: tarfile.TarInfo | None = None
+    number: int | None = None
+    document: bytes | None = None
+    for _, kind, header in members:
+        at = f"{path}: {header.name}"
+        if kind not in _LABEL_KINDS:
+            require_size(header.size, at)
+            if image is not None:
+                raise DataError(f"{at}: a second image of the same name: keep one of them")
+            image = header
+            continue
+        if header.size > _MOST_LABEL_BYTES:
+            raise DataError(f"{at}: {header.size} bytes are no label")
+        file.seek(header.offset_data)
+        content = file.read(header.size)
+        if kind == "json":
+            document = content
+        else:
+            number = _number(content, at)
+    if number is None and document is not None:
+        number = _number_in(document, f"{where}.json")
+    if image is None:
+        raise DataError(f"{where}: a label without an image beside it")
+    return image, number
 
 
 def _require_every_label(shards: Iterable[_Shard]) -> None:

@@ -127,7 +127,6 @@ class TableSource:
 
     def _rows(self, names: Sequence[str], start: int = 0, stop: int | None = None) -> RowsInPlace:
         """Yield columns of rows start..stop-1, with the file and the number of the first row."""
-        stop = len(self) if stop is None else stop
         for index, first, last in overlaps(self.counts, start, stop):
             file = self.files[index]
             parts = (
