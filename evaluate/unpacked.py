@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Final
 
 from ..common.errors import DataError
-from ..common.sources.tables.table import ROWS_AT_ONCE
+from ..common.sources.tables.rows import ROWS_AT_ONCE
 from ..common.storage import sandbox, untrusted_files
 from ..common.storage.sandbox import LIMITS, Limits, Refused
 

@@ -5,16 +5,18 @@ from __future__ import annotations
 import hashlib
 import math
 from collections.abc import Mapping
-from typing import Any, Final, Protocol, runtime_checkable
+from typing import Any, Final, Protocol, TypeVar, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..adjacency import Adjacency
+from ..errors import SchemaError
 from ..registry import Registry
 from ..schema import Schema
 
 Weights = Mapping[str, NDArray[np.float32]]
+Map = TypeVar("Map", bound="FeatureMap")
 
 
 class FeatureMap(Protocol):
@@ -87,6 +89,17 @@ class Drawable(Rebuilt, Protocol):
 
 FEATURE_MAPS: Final[Registry[str, Rebuilt]] = Registry(__package__ or "")
 """The classes of feature maps, by the name under `features` in their `spec`."""
+
+
+def described_so(rebuilt: Map, spec: Mapping[str, Any]) -> Map:
+    """A map that was rebuilt from a `spec()`, after checking that it describes itself so.
+
+    Raises:
+        SchemaError: it does not: there is something else in the spec.
+    """
+    if rebuilt.spec() != dict(spec):
+        raise SchemaError("feature map: not one that this dpntk knows")
+    return rebuilt
 
 
 def weights_digest(feature_map: FeatureMap) -> str:

@@ -20,14 +20,14 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import SchemaError
 from ..schema import Schema
-from .base import FEATURE_MAPS
+from .base import FEATURE_MAPS, described_so
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -87,6 +87,7 @@ class HermiteFeatures:
     order: int
     pair_order: int
     rho: float
+    norm_bound: ClassVar[float] = 1.0
 
     def __post_init__(self) -> None:
         if self.pairs.dtype != np.float32 or self.pairs.ndim != 2 or self.pairs.shape[1] != 2:
@@ -141,11 +142,6 @@ class HermiteFeatures:
         return self.sum_dimension + len(self.pairs) * (self.pair_order + 1) ** 2
 
     @property
-    def norm_bound(self) -> float:
-        """1: see the class docstring."""
-        return 1.0
-
-    @property
     def nonnegative(self) -> bool:
         """See the class docstring; False if there are too many levels to try all pairs."""
         if self.levels > _MOST_LEVELS_TRIED:
@@ -196,6 +192,4 @@ class HermiteFeatures:
             raise SchemaError("feature map: rho must be a number")
         inputs, levels, order, pair_order = (int(number or 0) for number in numbers)
         rebuilt = cls(weights["pairs"], inputs, levels, order, pair_order, rho)
-        if rebuilt.spec() != dict(spec):
-            raise SchemaError("feature map: not one that this dpntk knows")
-        return rebuilt
+        return described_so(rebuilt, spec)

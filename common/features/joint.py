@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,7 +15,7 @@ from ..display.text import counted
 from ..errors import SchemaError
 from ..schema import Schema
 from ..schema.table import TableSchema
-from .base import FEATURE_MAPS, FeatureMap
+from .base import FEATURE_MAPS, FeatureMap, described_so
 from .marginals.cells import MarginalGroup
 from .marginals.map import GroupChoice, MarginalFeatures
 from .moments import MomentFeatures
@@ -137,6 +137,7 @@ class JointFeatures:
     weight: float
     moments: MomentFeatures | None = None
     moment_weight: float = 0.0
+    norm_bound: ClassVar[float] = 1.0
 
     def __post_init__(self) -> None:
         if not 0 < self.weight < 1:
@@ -210,11 +211,6 @@ class JointFeatures:
         """The number of features: those of psi, which come first, of chi, and of pi."""
         moments = 0 if self.moments is None else self.moments.dimension
         return self.main.dimension + self.marginals.dimension + moments
-
-    @property
-    def norm_bound(self) -> float:
-        """1: see the class docstring."""
-        return 1.0
 
     @property
     def nonnegative(self) -> bool:
@@ -322,6 +318,4 @@ class JointFeatures:
             None if moments is None else MomentFeatures.from_spec(moments),
             moment_weight,
         )
-        if rebuilt.spec() != dict(spec):
-            raise SchemaError("feature map: not one that this dpntk knows")
-        return rebuilt
+        return described_so(rebuilt, spec)

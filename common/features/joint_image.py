@@ -9,14 +9,14 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import SchemaError
 from ..schema import Schema
-from .base import FEATURE_MAPS
+from .base import FEATURE_MAPS, described_so
 from .ntk.map import TangentFeatures
 from .pixels import PixelFeatures
 
@@ -41,6 +41,7 @@ class JointImageFeatures:
 
     main: TangentFeatures
     weight: float | None
+    norm_bound: ClassVar[float] = 1.0
 
     def __post_init__(self) -> None:
         if self.weight is not None and not 0 < self.weight < 1:
@@ -71,11 +72,6 @@ class JointImageFeatures:
     def dimension(self) -> int:
         """The number of features: those of psi, which come first, and of chi."""
         return self.main.dimension + self.pixels.dimension
-
-    @property
-    def norm_bound(self) -> float:
-        """1: see the class docstring."""
-        return 1.0
 
     @property
     def nonnegative(self) -> bool:
@@ -115,7 +111,4 @@ class JointImageFeatures:
             raise SchemaError("feature map: a joint map has two parts, one of them a network's")
         if not isinstance(weight, float | None):
             raise SchemaError("feature map: the pixels' weight must be a number")
-        rebuilt = cls(TangentFeatures.from_spec(main, weights), weight)
-        if rebuilt.spec() != dict(spec):
-            raise SchemaError("feature map: not one that this dpntk knows")
-        return rebuilt
+        return described_so(cls(TangentFeatures.from_spec(main, weights), weight), spec)

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, Final, TypeVar
+from typing import Any, ClassVar, Final, TypeVar
 
 import numpy as np
 import torch
@@ -80,6 +80,8 @@ class MomentFeatures:
     record_size: int
     levels: int = LEVELS
     target: tuple[int, int] | None = None
+    norm_bound: ClassVar[float] = 1.0
+    nonnegative: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         wrong = SchemaError("feature map: products of columns that a record does not have")
@@ -219,16 +221,6 @@ class MomentFeatures:
         """The largest |z|^2 of any record."""
         numbers = len(self.numbers) + self._longer
         return CONSTANT**2 + STEPS**2 * numbers + INDICATOR**2 * len(self.categories)
-
-    @property
-    def norm_bound(self) -> float:
-        """1: see the class docstring."""
-        return 1.0
-
-    @property
-    def nonnegative(self) -> bool:
-        """Always: see the class docstring."""
-        return True
 
     def steps(self, records: Tensor) -> Tensor:
         """The vector z of each record, in integers.

@@ -17,14 +17,14 @@ import math
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import SchemaError
 from ..schema import Schema
-from .base import FEATURE_MAPS
+from .base import FEATURE_MAPS, described_so
 from .ntk.layers import Shape
 
 _LARGEST: Final = 1 << 24
@@ -59,6 +59,7 @@ class PerceptualFeatures:
     probe: NDArray[np.float32]
     squares: float = 0.0
     rectified: bool = False
+    norm_bound: ClassVar[float] = 1.0
 
     def __post_init__(self) -> None:
         if type(self.squares) is not float or not 0 <= self.squares < 1:
@@ -107,11 +108,6 @@ class PerceptualFeatures:
         return PerceptualFeatures(self.module, self.shape, self.levels, self.probe)
 
     @property
-    def norm_bound(self) -> float:
-        """1: see the class docstring."""
-        return 1.0
-
-    @property
     def nonnegative(self) -> bool:
         """See the class docstring."""
         return self.rectified
@@ -154,9 +150,7 @@ class PerceptualFeatures:
             raise SchemaError("feature map: shape and levels are whole numbers")
         squares, rectified = spec.get("squares", 0.0), spec.get("rectified", False)
         rebuilt = cls(module, tuple(shape), levels, weights["probe"], squares, rectified)
-        if rebuilt.spec() != dict(spec):
-            raise SchemaError("feature map: not one that this dpntk knows")
-        return rebuilt
+        return described_so(rebuilt, spec)
 
 
 def probe_record(shape: Shape, levels: int) -> NDArray[np.int64]:

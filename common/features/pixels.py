@@ -9,14 +9,14 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import SchemaError
 from ..schema import Schema
-from .base import FEATURE_MAPS
+from .base import FEATURE_MAPS, described_so
 
 
 @FEATURE_MAPS.add("pixels")
@@ -38,6 +38,8 @@ class PixelFeatures:
 
     record_size: int
     levels: int
+    norm_bound: ClassVar[float] = 1.0
+    nonnegative: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         if not (1 <= self.record_size <= 2**20 and 1 <= self.levels <= 2**16):
@@ -58,16 +60,6 @@ class PixelFeatures:
     def dimension(self) -> int:
         """The number of features: the pixels, and the constant, which comes last."""
         return self.record_size + 1
-
-    @property
-    def norm_bound(self) -> float:
-        """1: see the class docstring."""
-        return 1.0
-
-    @property
-    def nonnegative(self) -> bool:
-        """True: see the class docstring."""
-        return True
 
     def describe(self, schema: Schema) -> str:
         """A description for readers of a release."""
@@ -93,7 +85,4 @@ class PixelFeatures:
         inputs, levels = spec.get("inputs"), spec.get("levels")
         if weights or type(inputs) is not int or type(levels) is not int:
             raise SchemaError("feature map: pixels have no weights, and two whole numbers")
-        rebuilt = cls(inputs, levels)
-        if rebuilt.spec() != dict(spec):
-            raise SchemaError("feature map: not one that this dpntk knows")
-        return rebuilt
+        return described_so(cls(inputs, levels), spec)

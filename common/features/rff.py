@@ -13,14 +13,14 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import SchemaError
 from ..schema import Schema
-from .base import FEATURE_MAPS
+from .base import FEATURE_MAPS, described_so
 from .ntk.map import EXACT
 
 TURN: Final = 2**32
@@ -45,6 +45,8 @@ class RandomFourierFeatures:
 
     turns: NDArray[np.float32]
     levels: int
+    norm_bound: ClassVar[float] = 1.0
+    nonnegative: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         if self.turns.dtype != np.float32 or self.turns.ndim != 2 or not self.turns.size:
@@ -100,16 +102,6 @@ class RandomFourierFeatures:
         """A cosine and a sine for each frequency."""
         return 2 * self.frequencies
 
-    @property
-    def norm_bound(self) -> float:
-        """1: see the class docstring."""
-        return 1.0
-
-    @property
-    def nonnegative(self) -> bool:
-        """False: see the class docstring."""
-        return False
-
     def describe(self, schema: Schema) -> str:
         """A description for readers of a release."""
         return f"random Fourier features, {self.frequencies:,} frequencies"
@@ -139,7 +131,4 @@ class RandomFourierFeatures:
         levels = spec.get("levels")
         if set(weights) != {"turns"} or not isinstance(levels, int) or isinstance(levels, bool):
             raise SchemaError("feature map: rff has the weights turns, and a number of levels")
-        rebuilt = cls(weights["turns"], levels)
-        if rebuilt.spec() != dict(spec):
-            raise SchemaError("feature map: not one that this dpntk knows")
-        return rebuilt
+        return described_so(cls(weights["turns"], levels), spec)

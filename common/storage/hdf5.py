@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import io
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 import h5py
@@ -105,7 +105,11 @@ def _inventory(file: h5py.File, layouts: Sequence[Layout], size: int) -> Invento
     for name, rule in layout.groups.items():
         group = _member(file, name, h5py.Group)
         wanted += [(group, member, rule) for member in _names(group)]
-    return Inventory(attributes, _places(wanted, layout, size))
+    places = {
+        f"{group.name}/{name}".lstrip("/"): _place(group, name, rule, layout, size)
+        for group, name, rule in wanted
+    }
+    return Inventory(attributes, places)
 
 
 def _names(group: h5py.Group) -> list[str]:
@@ -128,9 +132,8 @@ def _attribute(attributes: h5py.AttributeManager, name: str, kind: str, layout: 
     if stored.get_space().get_simple_extent_type() != h5py.h5s.SCALAR or dtype.committed():
         raise wrong
     if kind == TEXT:
-        if not isinstance(dtype, h5py.h5t.TypeStringID) or not dtype.is_variable_str():
-            raise wrong
-        if dtype.get_cset() != h5py.h5t.CSET_UTF8:
+        known = isinstance(dtype, h5py.h5t.TypeStringID) and dtype.is_variable_str()
+        if not known or dtype.get_cset() != h5py.h5t.CSET_UTF8:
             raise wrong
     elif not dtype.equal(_STORED[kind]):
         raise wrong
@@ -160,15 +163,6 @@ def _member(group: h5py.Group, name: str, kind: type) -> Any:  # noqa: ANN401 - 
     return member
 
 
-def _places(
-    wanted: Iterable[tuple[h5py.Group, str, Rule]], layout: Layout, size: int
-) -> dict[str, Place]:
-    return {
-        f"{group.name}/{name}".lstrip("/"): _place(group, name, rule, layout, size)
-        for group, name, rule in wanted
-    }
-
-
 def _place(group: h5py.Group, name: str, rule: Rule, layout: Layout, size: int) -> Place:
     """The place of a plain, contiguous array; found without making HDF5 fetch or expand data.
 
@@ -194,8 +188,7 @@ def _place(group: h5py.Group, name: str, rule: Rule, layout: Layout, size: int) 
         raise Refused(f"{name} is not stored in one plain piece of the file itself")
     wanted = math.prod(dataset.shape) * dtype.get_size()
     offset = dataset.id.get_offset()
-    if not wanted or offset is None or offset + wanted > size:
-        raise Refused(f"{name} is not as large as it says")
-    if dataset.id.get_storage_size() != wanted:
+    there = wanted and offset is not None and offset + wanted <= size
+    if not there or dataset.id.get_storage_size() != wanted:
         raise Refused(f"{name} is not as large as it says")
     return Place(rule.dtype, tuple(map(int, dataset.shape)), int(offset))

@@ -25,6 +25,7 @@ from ...common.sources.parquet import opened, read_rows, reading_parquet
 from ...common.sources.paths import AnyPath, located
 from ...common.sources.tables.csv import is_csv, read_csv, read_header
 from ...common.sources.tables.frames import Frame, FrameSource, is_frame, to_arrow
+from ...common.sources.tables.rows import ROWS_AT_ONCE
 from ...common.sources.tables.table import TableSource, find_tables, require_distinct
 from ...common.sources.tables.views import without_views
 from .column import MOST_LABELS, TIMED, SeenColumn
@@ -35,7 +36,6 @@ if TYPE_CHECKING:
 
 MISSING_TEXTS: Final = ("", "NA", "NaN", "nan", "null", "NULL")
 ANY_MISSING: Final = CsvFormat(missing=MISSING_TEXTS)
-_ROWS: Final = 1 << 14
 _WHOSE: Final = re.compile(r"(^|.*[^a-zA-Z])id|.*[a-z]I[dD]|ID|Id|.*[^a-zA-Z]ID")
 """Names of columns that may identify a person, such as patient_id."""
 
@@ -86,18 +86,16 @@ def draft_schema(
     unit = None if privacy_unit is None else privacy_unit.column
     where, held = _found_at(data)
     seen, places, unread = _seen_in(held, where, form, split, chosen, unit)
-    if unit is not None and unit not in places:
+    if unit is not None:
         named = argument("privacy_unit", unit, option="--unit")
-        raise SchemaError(f"{named}: {where} has no such column", ", ".join(filter(None, places)))
-    if unit is not None and (unit == label or unit in (columns or ())):
-        named = argument("privacy_unit", unit, option="--unit")
-        raise SchemaError(f"{named}: it tells whose a row is, so it is in no record")
+        if unit not in places:
+            raise _no_column(named, where, filter(None, places))
+        if unit == label or unit in (columns or ()):
+            raise SchemaError(f"{named}: it tells whose a row is, so it is in no record")
     if label is not None and label not in seen:
-        named = argument("label", label)
-        raise SchemaError(f"{named}: {where} has no such column", ", ".join(seen))
+        raise _no_column(argument("label", label), where, seen)
     for name in sorted((chosen or set()) - set(seen)):
-        named = argument("columns", name)
-        raise SchemaError(f"{named}: {where} has no such column", ", ".join(seen))
+        raise _no_column(argument("columns", name), where, seen)
     in_memory = not isinstance(held, (str, Path))
     doubtful = _say_if_names_may_be_values(where, seen, places, in_memory=in_memory)
     described, unfit = _described(where, seen, label, places if doubtful else None)
@@ -128,13 +126,14 @@ def draft_schema(
     )
 
 
+def _no_column(named: str, where: str, there: Iterable[str]) -> SchemaError:
+    return SchemaError(f"{named}: {where} has no such column", ", ".join(there))
+
+
 def _rules_of(data: Path | str | pa.Table, schema: TableSchema, split: str) -> tuple[str, ...]:
     """The rules that all rows of a table keep; reads it once more by the drafted schema."""
     columns = tuple(  # values may be missing in any of them, so let the label lack some too
-        replace(
-            column,
-            missing=Missing.INDICATOR if column.kind.numeric else Missing.CATEGORY,
-        )
+        replace(column, missing=Missing.INDICATOR if column.kind.numeric else Missing.CATEGORY)
         for column in schema.columns
     )
     known = replace(schema, columns=columns, label=None, privacy_unit=None)
@@ -189,7 +188,7 @@ def _seen_in(
         dtypes = _named_dtypes(where, data.schema)
         places = _places(dtypes)
         unread |= _set_aside(dtypes, chosen, unit)
-        rows = data.select(_readable(dtypes)).to_batches(max_chunksize=_ROWS)
+        rows = data.select(_readable(dtypes)).to_batches(max_chunksize=ROWS_AT_ONCE)
         _observe(where, dtypes, rows, form, seen)
     return seen, places, tuple(unread)
 
@@ -325,7 +324,7 @@ def _blocks(
     """Some columns of a file, block by block."""
     if is_csv(file):
         return read_csv(file, read_header(file, form), tuple(dtypes), form)
-    return (without_views(rows) for _, rows in read_rows(file, _readable(dtypes), _ROWS))
+    return (without_views(rows) for _, rows in read_rows(file, _readable(dtypes), ROWS_AT_ONCE))
 
 
 def _named_dtypes(where: str, schema: pa.Schema) -> dict[str, str | None]:

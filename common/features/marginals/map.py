@@ -14,7 +14,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from statistics import NormalDist
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import torch
@@ -89,6 +89,8 @@ class MarginalFeatures:
     coarse_length: float | None = None
     by_level: tuple[MarginalColumn, ...] = ()
     by_level_length: float | None = None
+    norm_bound: ClassVar[float] = 1.0
+    nonnegative: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         sides = [side for group in (*self.coarse, *self.groups) for side in group.sides]
@@ -287,16 +289,6 @@ class MarginalFeatures:
         if not told:
             return math.inf
         return on_share / told * (math.sqrt(0.5) if self.coarse[0].folded else 1.0)
-
-    @property
-    def norm_bound(self) -> float:
-        """1: see the class docstring."""
-        return 1.0
-
-    @property
-    def nonnegative(self) -> bool:
-        """Always: see the class docstring."""
-        return True
 
     def hits(self, records: Tensor) -> Tensor:
         """The coordinates at which each record's feature is not 0.

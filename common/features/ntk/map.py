@@ -22,7 +22,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -99,6 +99,7 @@ class TangentFeatures:
     outputs: int
     levels: int
     front: Front
+    norm_bound: ClassVar[float] = 1.0
 
     def __post_init__(self) -> None:
         if self.front.outputs != math.prod(self.shape):
@@ -215,11 +216,6 @@ class TangentFeatures:
     def dimension(self) -> int:
         """The number of weights, with those of the last layer counted once."""
         return int(self.blocks["output_bias"].stop)
-
-    @property
-    def norm_bound(self) -> float:
-        """1: see the class docstring."""
-        return 1.0
 
     @property
     def nonnegative(self) -> bool:

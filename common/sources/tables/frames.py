@@ -4,29 +4,26 @@ from __future__ import annotations
 
 import datetime
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from numbers import Number
 from typing import TYPE_CHECKING, Any, Final, Protocol, TypeGuard, runtime_checkable
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ...display.representations import RedactedRepr
 from ...errors import DataError
 from ...schema.table import TableSchema
 from ...storage.canonical_json import digest
-from ..base import Batch, records_fingerprint, regrouped, require_records
+from ..base import records_fingerprint, regrouped, require_records
 from ..valid_columns import require_valid
-from .rows import RowReader, RowsInPlace, all_values, encoded_batches, parts_of_values
+from .rows import ROWS_AT_ONCE, RowReader, Rows, RowsInPlace
 from .table import require_column, require_columns, require_distinct
 from .views import without_view
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-ROWS: Final = 1 << 14
-"""The number of rows that are read at a time."""
 _DATES: Final = (datetime.date, np.datetime64)
 """The types of dates and times."""
 _DURATIONS: Final = (datetime.timedelta, np.timedelta64)
@@ -44,7 +41,7 @@ class Frame(Protocol):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class FrameSource(RedactedRepr):
+class FrameSource(RedactedRepr, Rows):
     """A table in memory, whose rows become records like those of a file. SENSITIVE.
 
     Messages number rows from 1; a pandas index is not used.
@@ -88,20 +85,8 @@ class FrameSource(RedactedRepr):
     def fingerprint(self) -> str:
         """Digest of all records: see `Source`."""
         reader = RowReader(self.schema)
-        parts = (reader.encode(rows, first, where) for where, first, rows in self._rows(0, None))
-        return records_fingerprint(regrouped(parts, ROWS), digest(self.schema.to_json()))
-
-    def batches(self, size: int, start: int = 0, stop: int | None = None) -> Iterator[Batch]:
-        """See `Source`. The number of values beyond their bounds is shown at the end."""
-        yield from encoded_batches(self.schema, self._rows(start, stop), size)
-
-    def values(self, *, keep_unlisted: bool = False) -> dict[str, NDArray[Any]]:
-        """The whole table: see `all_values`."""
-        return all_values(self.schema, self._rows(0, None), keep_unlisted=keep_unlisted)
-
-    def parts(self) -> Iterator[dict[str, NDArray[Any]]]:
-        """The whole table, part by part: see `all_values`."""
-        return parts_of_values(self.schema, self._rows(0, None))
+        parts = (reader.encode(rows, first, where) for where, first, rows in self.rows())
+        return records_fingerprint(regrouped(parts, ROWS_AT_ONCE), digest(self.schema.to_json()))
 
     def only(self, name: str) -> RowsInPlace:
         """Yield one column of all rows, either the privacy unit's or one of the schema.
@@ -110,12 +95,13 @@ class FrameSource(RedactedRepr):
             SchemaError: there is no such column.
         """
         require_column(name, self.table.column_names, self.where)
-        for where, first, rows in self._rows(0, None):
+        for where, first, rows in self.rows():
             yield where, first, rows.select([name])
 
-    def _rows(self, start: int, stop: int | None) -> RowsInPlace:
+    def rows(self, start: int = 0, stop: int | None = None) -> RowsInPlace:
+        """See `Rows`; the privacy unit's column is among the columns, too."""
         wanted = self.table.slice(start, (len(self) if stop is None else stop) - start)
-        for rows in wanted.to_batches(max_chunksize=ROWS):
+        for rows in wanted.to_batches(max_chunksize=ROWS_AT_ONCE):
             yield self.where, start, rows
             start += len(rows)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Generator, Iterator
 from dataclasses import dataclass
@@ -40,54 +41,61 @@ _LONG_EXAMPLE: Final = np.array([3 * DAY + 4 * 3600 + 300])
 
 RowsInPlace = Generator[tuple[str, int, "pa.RecordBatch"], None, None]
 """Blocks of a table's rows, each with its source and the number of its first row."""
+ROWS_AT_ONCE: Final = 1 << 14
+"""Rows that are read at a time."""
 
 
-def encoded_batches(schema: TableSchema, rows: RowsInPlace, size: int) -> Iterator[Batch]:
-    """Encode rows as records, `size` at a time; report at the end how many values were clipped."""
-    reader = RowReader(schema)
-    with contextlib.closing(read_ahead(rows)) as found:
-        encoded = (reader.encode(part, first, where) for where, first, part in found)
-        yield from regrouped(encoded, size)
-    reader.tell()
+class Rows(ABC):
+    """A table, in files or in memory, that is read as its schema describes it."""
 
+    schema: TableSchema
 
-def parts_of_values(
-    schema: TableSchema, rows: RowsInPlace, *, keep_unlisted: bool = False
-) -> Iterator[dict[str, NDArray[Any]]]:
-    """Read a table part by part: see `all_values`."""
-    reader = RowReader(schema, keep_unlisted=keep_unlisted)
-    with contextlib.closing(read_ahead(rows)) as read:
-        for where, first, found in read:
-            yield reader.values(found, first, where)
-    reader.tell()
+    @abstractmethod
+    def rows(self, start: int = 0, stop: int | None = None) -> RowsInPlace:
+        """Yield the columns of the schema, of rows start..stop-1."""
 
+    def batches(self, size: int, start: int = 0, stop: int | None = None) -> Iterator[Batch]:
+        """See `Source`. A CSV file is read from its beginning, whatever `start` is.
 
-def all_values(
-    schema: TableSchema, rows: RowsInPlace, *, keep_unlisted: bool = False
-) -> dict[str, NDArray[Any]]:
-    """Read a whole table, column by column, as its schema describes it.
+        Values beyond their bounds are clipped, and their number is shown to the user at the end.
+        """
+        reader = RowReader(self.schema)
+        with contextlib.closing(read_ahead(self.rows(start, stop))) as found:
+            encoded = (reader.encode(part, first, where) for where, first, part in found)
+            yield from regrouped(encoded, size)
+        reader.tell()
 
-    Args:
-        schema: the table's schema.
-        rows: the table's rows.
-        keep_unlisted: whether categories that the schema does not list become `UNLISTED` instead of
-            errors: rows that are only compared with others may have such. For a label with two
-            classes they stay errors, because such a row is neither positive nor negative.
+    def parts(self, *, keep_unlisted: bool = False) -> Iterator[dict[str, NDArray[Any]]]:
+        """The whole table, part by part: see `values`."""
+        reader = RowReader(self.schema, keep_unlisted=keep_unlisted)
+        with contextlib.closing(read_ahead(self.rows())) as read:
+            for where, first, found in read:
+                yield reader.values(found, first, where)
+        reader.tell()
 
-    Returns:
-        A mapping from each column's name to its values: for a numeric column, float64 (n,) between
-        the bounds, NaN where missing; for others, indices of categories, int64 (n,), `MISSING`
-        where missing.
+    def values(self, *, keep_unlisted: bool = False) -> dict[str, NDArray[Any]]:
+        """The whole table, column by column.
 
-    Raises:
-        DataError: a value cannot be read.
-        SchemaError: a column does not fit the schema.
-    """
-    parts = list(parts_of_values(schema, rows, keep_unlisted=keep_unlisted))
-    return {
-        column.name: np.concatenate([part[column.name] for part in parts])
-        for column in schema.columns
-    }
+        Args:
+            keep_unlisted: whether categories that the schema does not list become `UNLISTED`
+                instead of errors: rows that are only compared with others may have such. For a
+                label with two classes they stay errors, because such a row is neither positive nor
+                negative.
+
+        Returns:
+            A mapping from each column's name to its values: for a numeric column, float64 (n,)
+            between the bounds, NaN where missing; for others, indices of categories, int64 (n,),
+            `MISSING` where missing.
+
+        Raises:
+            DataError: a value cannot be read.
+            SchemaError: a column does not fit the schema.
+        """
+        parts = list(self.parts(keep_unlisted=keep_unlisted))
+        return {
+            column.name: np.concatenate([part[column.name] for part in parts])
+            for column in self.schema.columns
+        }
 
 
 class RowReader:

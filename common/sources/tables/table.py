@@ -4,29 +4,25 @@ from __future__ import annotations
 
 import contextlib
 from collections import Counter
-from collections.abc import Generator, Iterable, Iterator, Sequence
+from collections.abc import Generator, Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
-
-from numpy.typing import NDArray
+from typing import TYPE_CHECKING, Final
 
 from ...errors import DataError, SchemaError
 from ...schema.table import TableSchema
 from ...storage.canonical_json import digest
-from ..base import Batch, files_fingerprint, reading, require_records, require_regular
+from ..base import files_fingerprint, reading, require_records, require_regular
 from ..parquet import opened, read_rows, reading_parquet
 from ..paths import AnyPath, require_unchanged
 from ..shards import find_shards, holds_shards, overlaps
 from .csv import SUFFIXES, is_csv, read_csv, read_header, require_no_returns
-from .rows import RowsInPlace, all_values, encoded_batches, parts_of_values
+from .rows import ROWS_AT_ONCE, Rows, RowsInPlace
 from .views import without_views
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 _PARQUET: Final = ".parquet"
-ROWS_AT_ONCE: Final = 1 << 14
-"""Rows of a file that are read at a time."""
 
 
 def find_tables(path: AnyPath, split: str) -> tuple[AnyPath, ...]:
@@ -54,7 +50,7 @@ def find_tables(path: AnyPath, split: str) -> tuple[AnyPath, ...]:
 
 
 @dataclass(frozen=True, eq=False)
-class TableSource:
+class TableSource(Rows):
     """A table whose rows become records (`dpntk.common.schema.encoding`).
 
     Messages number rows from 1, file by file; the header of a CSV file does not count.
@@ -91,28 +87,13 @@ class TableSource:
         """Number of rows."""
         return sum(self.counts)
 
-    @property
-    def _names(self) -> list[str]:
-        return [column.name for column in self.schema.columns]
-
     def fingerprint(self) -> str:
         """See `Source`."""
         return files_fingerprint(self.files, self.counts, digest(self.schema.to_json()))
 
-    def batches(self, size: int, start: int = 0, stop: int | None = None) -> Iterator[Batch]:
-        """See `Source`. A CSV file is read from its beginning, whatever `start` is.
-
-        Values beyond their bounds are clipped, and their number is shown to the user at the end.
-        """
-        yield from encoded_batches(self.schema, self._rows(self._names, start, stop), size)
-
-    def values(self, *, keep_unlisted: bool = False) -> dict[str, NDArray[Any]]:
-        """The whole table: see `all_values`."""
-        return all_values(self.schema, self._rows(self._names), keep_unlisted=keep_unlisted)
-
-    def parts(self) -> Iterator[dict[str, NDArray[Any]]]:
-        """The whole table, part by part: see `all_values`."""
-        return parts_of_values(self.schema, self._rows(self._names))
+    def rows(self, start: int = 0, stop: int | None = None) -> RowsInPlace:
+        """See `Rows`."""
+        return self._columns([column.name for column in self.schema.columns], start, stop)
 
     def only(self, name: str) -> RowsInPlace:
         """Yield one column of all rows, which need not be in the schema.
@@ -123,16 +104,16 @@ class TableSource:
         """
         for file in self.files:
             require_column(name, _names_in(file, self.schema), str(file))
-        yield from self._rows([name])
+        yield from self._columns([name])
 
-    def _rows(self, names: Sequence[str], start: int = 0, stop: int | None = None) -> RowsInPlace:
+    def _columns(self, names: list[str], start: int = 0, stop: int | None = None) -> RowsInPlace:
         """Yield columns of rows start..stop-1, with the file and the number of the first row."""
         for index, first, last in overlaps(self.counts, start, stop):
             file = self.files[index]
             parts = (
                 self._csv_rows(index, tuple(names), first, last)
                 if is_csv(file)
-                else read_rows(file, list(names), ROWS_AT_ONCE, first, last)
+                else read_rows(file, names, ROWS_AT_ONCE, first, last)
             )
             with contextlib.closing(parts):
                 for number, rows in parts:
