@@ -18,10 +18,9 @@ from dpntk.common.features.hermite import HermiteFeatures, hermite
 from dpntk.common.features.registry import feature_map_from_spec
 from dpntk.embed.exact.grid import Grid
 from dpntk.embed.exact.hermite import ExactHermite
-from dpntk.embed.sums.accumulate import ClassSums
-from dpntk.generate.kernels.registry import kernel_of
 from dpntk.release import open_release
 from tests.conftest import CLASSES, SIDE, Command, draw_records
+from tests.helpers.sums import require_the_kernel_of, require_the_same_sums_in_any_order, sums_of
 
 MAP = HermiteFeatures.draw(SIDE * SIDE, levels=255, seed=0, order=6, pair_order=3)
 
@@ -48,12 +47,6 @@ def by_definition(records: NDArray[np.uint8]) -> NDArray[np.float64]:
     )
 
 
-def sums_of(grid: Grid, records: NDArray[np.uint8], labels: NDArray[np.int64]) -> NDArray[np.int64]:
-    sums = ClassSums(MAP, CLASSES, grid)
-    sums.add(records, labels)
-    return sums.sums
-
-
 def test_the_series_is_the_gaussian_kernel() -> None:
     """Mehler's formula: with many terms, to rounding; and never above 1 when cut."""
     x = np.linspace(0, 1, 50)
@@ -68,23 +61,18 @@ def test_the_series_is_the_gaussian_kernel() -> None:
 def test_class_sums_equal_the_definition(grid: Grid) -> None:
     records, labels = draw_records(50)
     expected = by_definition(records).T @ np.eye(CLASSES)[labels]
-    assert np.abs(sums_of(grid, records, labels) * grid.unit - expected).max() / 50 < 1e-11
+    assert np.abs(sums_of(MAP, grid, records, labels) * grid.unit - expected).max() / 50 < 1e-11
 
 
 def test_integer_features_are_no_longer_than_one(grid: Grid) -> None:
     records, labels = draw_records(30)
     for record, label in zip(records, labels, strict=True):
-        feature = sums_of(grid, record[None], label[None])
+        feature = sums_of(MAP, grid, record[None], label[None])
         assert sum(value * value for value in feature.ravel().tolist()) <= grid.units_per_one**2
 
 
 def test_order_and_grouping_do_not_change_a_bit(grid: Grid) -> None:
-    records, labels = draw_records(201)
-    order = np.random.default_rng(1).permutation(len(records))
-    whole = sums_of(grid, records, labels)
-    assert np.array_equal(whole, sums_of(grid, records[order], labels[order]))
-    parts = [sums_of(grid, records[part], labels[part]) for part in (slice(0, 7), slice(7, None))]
-    assert np.array_equal(whole, parts[0] + parts[1])
+    require_the_same_sums_in_any_order(MAP, grid, *draw_records(201))
 
 
 def test_non_negativity_is_found_out() -> None:
@@ -102,13 +90,8 @@ def test_a_grid_on_which_cuts_could_make_an_inner_product_negative_is_refused() 
 
 
 def test_the_generator_sees_the_same_features() -> None:
-    records = draw_records(12)[0]
-    kernel = kernel_of(MAP, torch.device("cpu"), torch.float64)
-    features = kernel.features(torch.from_numpy(records).double().view(3, 4, -1) / 255)
-    phi = torch.from_numpy(by_definition(records)).view(3, 4, -1)
-    assert torch.allclose(features.gram(), phi @ phi.mT, atol=1e-12)
-    matrix = torch.randn(3, MAP.dimension, dtype=torch.float64)
-    assert torch.allclose(features.inner(matrix), (phi @ matrix[..., None])[..., 0], atol=1e-12)
+    records, _ = draw_records(12)
+    require_the_kernel_of(MAP, records, by_definition(records), within=1e-12)
 
 
 def test_it_travels_in_the_release() -> None:

@@ -31,6 +31,7 @@ from dpntk.embed.exact.grid import DEFAULT_CAPACITY, Grid
 from dpntk.embed.exact.registry import exact_map
 from dpntk.embed.feature_options.columns import read_pairs
 from dpntk.embed.sums.accumulate import ClassSums
+from tests.helpers.sums import require_the_same_sums_in_any_order
 from tests.helpers.tables import PEOPLE, people
 
 GRID = Grid.for_capacity(255, DEFAULT_CAPACITY)
@@ -225,13 +226,7 @@ def test_rff_of_a_table_is_the_heterogeneous_sum_kernel(
 def test_sums_do_not_depend_on_order_or_chunks(
     rows: tuple[NDArray[np.uint8], NDArray[np.int64]],
 ) -> None:
-    records, labels = rows
-    at_once, piecewise = ClassSums(JOINT, 2, GRID), ClassSums(JOINT, 2, GRID)
-    at_once.add(records, labels)
-    order = np.random.default_rng(1).permutation(300)
-    for part in np.array_split(order, 7):
-        piecewise.add(records[part], labels[part])
-    assert np.array_equal(at_once.sums, piecewise.sums)
+    require_the_same_sums_in_any_order(JOINT, GRID, *rows)
 
 
 def test_the_map_travels_as_json_and_weights() -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from fractions import Fraction
 
-import numpy as np
 import pytest
 import torch
 
@@ -21,9 +20,9 @@ from dpntk.common.schema.origin import Origin
 from dpntk.embed import TangentOptions
 from dpntk.embed.exact.grid import DEFAULT_CAPACITY, Grid
 from dpntk.embed.exact.registry import exact_map
-from dpntk.embed.sums.accumulate import ClassSums
 from dpntk.generate.kernels.registry import kernel_of
 from tests.conftest import draw_records
+from tests.helpers.sums import require_the_same_sums_in_any_order, sums_of
 from tests.helpers.tables import PEOPLE
 
 GRID = Grid.for_capacity(255, DEFAULT_CAPACITY)
@@ -36,9 +35,8 @@ JOINT: JointImageFeatures = DRAWN
 def test_the_pixels_of_a_record_are_a_direction_with_a_constant() -> None:
     records, labels = draw_records(50)
     for record, label in zip(records, labels, strict=True):
-        sums = ClassSums(JOINT, 3, GRID)
-        sums.add(record[None], label[None])
-        added = [int(value) for value in sums.sums[JOINT.main.dimension :, label]]
+        sums = sums_of(JOINT, GRID, record[None], label[None])
+        added = [int(value) for value in sums[JOINT.main.dimension :, label]]
         extended = [*map(int, record), JOINT.pixels.constant]
         assert JOINT.pixels.constant == 255 * 8 // 10
         length = math.hypot(*extended)
@@ -65,13 +63,7 @@ def test_no_record_whatever_has_a_part_longer_than_its_weight() -> None:
 
 
 def test_sums_do_not_depend_on_order_or_chunks() -> None:
-    records, labels = draw_records(300)
-    at_once, piecewise = ClassSums(JOINT, 3, GRID), ClassSums(JOINT, 3, GRID)
-    at_once.add(records, labels)
-    order = np.random.default_rng(1).permutation(300)
-    for part in np.array_split(order, 7):
-        piecewise.add(records[part], labels[part])
-    assert np.array_equal(at_once.sums, piecewise.sums)
+    require_the_same_sums_in_any_order(JOINT, GRID, *draw_records(300))
 
 
 def test_stage_three_sees_the_same_features() -> None:

@@ -21,10 +21,10 @@ from dpntk.embed import PixelOptions
 from dpntk.embed.exact.grid import DEFAULT_CAPACITY, Grid
 from dpntk.embed.exact.registry import exact_map
 from dpntk.embed.feature_options.kinds import options_for
-from dpntk.embed.sums.accumulate import ClassSums
 from dpntk.generate.kernels.factors import factors_of
 from dpntk.generate.kernels.registry import kernel_of
 from tests.conftest import draw_records
+from tests.helpers.sums import require_the_same_sums_in_any_order, sums_of
 from tests.helpers.tables import PEOPLE
 
 GRID = Grid.for_capacity(255, DEFAULT_CAPACITY)
@@ -37,9 +37,8 @@ def written(records: np.ndarray) -> list[list[int]]:
     """What each record adds to the sums of its class."""
     rows = []
     for record in records:
-        sums = ClassSums(PIXELS, 3, GRID)
-        sums.add(record[None], np.array([1]))
-        rows.append([int(value) for value in sums.sums[:, 1]])
+        sums = sums_of(PIXELS, GRID, record[None], np.array([1]))
+        rows.append([int(value) for value in sums[:, 1]])
     return rows
 
 
@@ -87,13 +86,7 @@ def test_stage_three_sees_the_same_features_in_all_their_directions() -> None:
 
 
 def test_sums_do_not_depend_on_order_or_chunks() -> None:
-    records, labels = draw_records(300)
-    at_once, piecewise = ClassSums(PIXELS, 3, GRID), ClassSums(PIXELS, 3, GRID)
-    at_once.add(records, labels)
-    order = np.random.default_rng(1).permutation(300)
-    for part in np.array_split(order, 7):
-        piecewise.add(records[part], labels[part])
-    assert np.array_equal(at_once.sums, piecewise.sums)
+    require_the_same_sums_in_any_order(PIXELS, GRID, *draw_records(300))
 
 
 def test_it_travels_as_json_without_weights() -> None:

@@ -14,10 +14,8 @@ from dpntk.common.errors import SchemaError
 from dpntk.common.features.ntk.architectures import fc_1l
 from dpntk.common.features.ntk.map import TangentFeatures
 from dpntk.common.features.ntk.scattering import Scattering, front_from_spec, make_front
-from dpntk.embed.exact.grid import Grid
 from dpntk.embed.exact.reference import features
 from dpntk.embed.exact.scattering import ExactFront
-from dpntk.embed.sums.accumulate import ClassSums
 from dpntk.generate.kernels.scattering import SmoothFront
 from dpntk.generate.kernels.tangent import TangentKernel
 from tests.conftest import CLASSES, SIDE, draw_records
@@ -148,16 +146,6 @@ def test_filters_tell_orientations_apart() -> None:
 
     assert answers(upright).argmax() == 0
     assert answers(lying).argmax() == 4
-
-
-def test_class_sums_behind_the_front_equal_the_per_record_gradients(grid: Grid) -> None:
-    feature_map = TangentFeatures.draw(FRONT, fc_1l(7), outputs=CLASSES, levels=255, seed=2)
-    records, labels = draw_records(40)
-    sums = ClassSums(feature_map, CLASSES, grid)
-    sums.add(records, labels)
-    phi = features(feature_map, exactly(FRONT, records) / 255).numpy()
-    expected = phi.T @ np.eye(CLASSES)[labels]
-    assert np.abs(sums.sums * grid.unit - expected).max() / len(records) < 1e-10
 
 
 def test_the_generators_kernel_goes_through_the_front() -> None:

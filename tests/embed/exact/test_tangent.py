@@ -16,27 +16,13 @@ from dpntk.embed.exact.grid import Grid
 from dpntk.embed.exact.reference import features, network_of
 from dpntk.embed.exact.scattering import ExactFront
 from dpntk.embed.exact.tangent import ExactTangentFeatures, _products_of_integers
-from dpntk.embed.sums.accumulate import ClassSums
 from tests.conftest import CLASSES, draw_records
 from tests.helpers.devices import every_device
 from tests.helpers.networks import NETWORKS, VECTOR, paper
+from tests.helpers.sums import require_the_same_sums_in_any_order, sums_of
 
 CPU = torch.device("cpu")
 every_network = pytest.mark.parametrize("network", NETWORKS.values(), ids=NETWORKS)
-
-
-def sums_of(
-    network: TangentFeatures,
-    records: NDArray[np.uint8],
-    labels: NDArray[np.int64],
-    grid: Grid,
-    chunk: int = 64,
-    device: torch.device = CPU,
-) -> NDArray[np.int64]:
-    sums = ClassSums(network, CLASSES, grid, device)
-    for start in range(0, len(records), chunk):
-        sums.add(records[start : start + chunk], labels[start : start + chunk])
-    return sums.sums
 
 
 def oracle(network: TangentFeatures, records: NDArray[np.uint8]) -> NDArray[np.float64]:
@@ -57,7 +43,7 @@ def test_class_sums_equal_the_per_record_gradients(
     """Random records, and degenerate ones: all zero, all one, one bright pixel."""
     records, labels = draw_records(40, size=network.record_size)
     expected = oracle(network, records).T @ np.eye(CLASSES)[labels]
-    found = sums_of(network, records, labels, grid, device=device) * grid.unit
+    found = sums_of(network, grid, records, labels, device=device) * grid.unit
     assert np.abs(found - expected).max() / len(records) < 1e-9
 
 
@@ -66,10 +52,10 @@ def test_outputs_are_added_up_a_few_at_a_time_to_the_same_bits(
     network: TangentFeatures, grid: Grid, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     records, labels = draw_records(40, size=network.record_size)
-    whole = sums_of(network, records, labels, grid)
+    whole = sums_of(network, grid, records, labels)
     for numbers in (1, 100):
         monkeypatch.setattr(tangent, "KEPT", numbers)
-        assert np.array_equal(sums_of(network, records, labels, grid), whole)
+        assert np.array_equal(sums_of(network, grid, records, labels), whole)
 
 
 @every_network
@@ -80,7 +66,7 @@ def test_features_of_degenerate_records_equal_the_gradient(
     records, _ = draw_records(4, size=network.record_size)
     label = np.zeros(1, dtype=np.int64)
     for record, expected in zip(records, oracle(network, records), strict=True):
-        found = sums_of(network, record[None], label, grid)[:, 0] * grid.unit
+        found = sums_of(network, grid, record[None], label)[:, 0] * grid.unit
         assert np.abs(found - expected).max() < 1e-9
         assert np.linalg.norm(found) == pytest.approx(1, abs=1e-6)
 
@@ -110,7 +96,7 @@ def test_norms_in_grid_units_are_those_of_the_integers(
     records, _ = draw_records(5, size=network.record_size)
     made = ExactTangentFeatures(network, grid, CPU).features(torch.from_numpy(records).double())
     for record, norm in zip(records, made.norms().tolist(), strict=True):
-        feature = sums_of(network, record[None], np.zeros(1, dtype=np.int64), grid)
+        feature = sums_of(network, grid, record[None], np.zeros(1, dtype=np.int64))
         squared = sum(value * value for value in feature.ravel().tolist())
         assert norm == pytest.approx(squared**0.5, rel=1e-14)
 
@@ -121,16 +107,13 @@ def test_no_bit_depends_on_company_chunks_threads_or_device(
     network: TangentFeatures, device: torch.device, grid: Grid
 ) -> None:
     records, labels = draw_records(61, size=network.record_size)
-    whole = sums_of(network, records, labels, grid)
-    assert np.array_equal(whole, sums_of(network, records, labels, grid, device=device))
-    order = np.random.default_rng(1).permutation(len(records))
-    for chunk in (1, 7):
-        assert np.array_equal(whole, sums_of(network, records, labels, grid, chunk))
-        assert np.array_equal(whole, sums_of(network, records[order], labels[order], grid, chunk))
+    require_the_same_sums_in_any_order(network, grid, records, labels)
+    whole = sums_of(network, grid, records, labels)
+    assert np.array_equal(whole, sums_of(network, grid, records, labels, device=device))
     before = torch.get_num_threads()
     try:
         torch.set_num_threads(2)
-        assert np.array_equal(whole, sums_of(network, records, labels, grid))
+        assert np.array_equal(whole, sums_of(network, grid, records, labels))
     finally:
         torch.set_num_threads(before)
 
@@ -140,7 +123,7 @@ def test_no_integer_feature_is_longer_than_one(network: TangentFeatures, grid: G
     """In whole numbers, without rounding: the sum of squares is at most (1/g)^2."""
     records, _ = draw_records(8, seed=3, size=network.record_size)
     for record in records:
-        feature = sums_of(network, record[None], np.zeros(1, dtype=np.int64), grid)
+        feature = sums_of(network, grid, record[None], np.zeros(1, dtype=np.int64))
         squared = sum(value * value for value in feature.ravel().tolist())
         assert 0.9999 * grid.units_per_one**2 <= squared <= grid.units_per_one**2
 

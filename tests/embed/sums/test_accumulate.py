@@ -9,7 +9,6 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
-from numpy.typing import NDArray
 
 from dpntk.common.errors import DataError, SchemaError
 from dpntk.common.features.ntk.architectures import fc_1l
@@ -25,21 +24,9 @@ from dpntk.embed.exact.tangent import (
 )
 from dpntk.embed.sums.accumulate import ClassSums
 from tests.conftest import CLASSES, draw_records
+from tests.helpers.sums import sums_of
 
 CPU = torch.device("cpu")
-
-
-def sums_of(
-    feature_map: TangentFeatures,
-    grid: Grid,
-    records: NDArray[np.uint8],
-    labels: NDArray[np.int64],
-    chunk: int,
-) -> NDArray[np.int64]:
-    sums = ClassSums(feature_map, CLASSES, grid)
-    for start in range(0, len(records), chunk):
-        sums.add(records[start : start + chunk], labels[start : start + chunk])
-    return sums.sums
 
 
 def test_both_references_agree(feature_map: TangentFeatures) -> None:
@@ -59,26 +46,6 @@ def test_class_sums_equal_the_per_record_gradients(width: int, grid: Grid) -> No
     exact = sums_of(feature_map, grid, records, labels, chunk=50)
 
     assert np.abs(exact * grid.unit - expected).max() / len(records) < 1e-10
-
-
-def test_order_and_chunks_do_not_change_a_bit(feature_map: TangentFeatures, grid: Grid) -> None:
-    records, labels = draw_records(257)
-    whole = sums_of(feature_map, grid, records, labels, chunk=257)
-    order = np.random.default_rng(1).permutation(len(records))
-
-    for chunk in (1, 7, 100):
-        assert np.array_equal(whole, sums_of(feature_map, grid, records, labels, chunk))
-        shuffled = sums_of(feature_map, grid, records[order], labels[order], chunk)
-        assert np.array_equal(whole, shuffled)
-
-
-def test_sums_of_two_parts_add_up_to_the_whole(feature_map: TangentFeatures, grid: Grid) -> None:
-    records, labels = draw_records(201)
-    whole = sums_of(feature_map, grid, records, labels, chunk=64)
-    first = sums_of(feature_map, grid, records[:77], labels[:77], chunk=64)
-    second = sums_of(feature_map, grid, records[77:], labels[77:], chunk=64)
-
-    assert np.array_equal(whole, first + second)
 
 
 def test_number_of_threads_does_not_change_a_bit(grid: Grid) -> None:
@@ -226,13 +193,3 @@ def test_a_feature_longer_than_its_bound_is_refused(
         sums.add(*draw_records(20))
     with pytest.raises(DataError, match="not finite or longer than its bound"):
         _ = sums.sums
-
-
-def test_norms_are_those_of_the_integers(feature_map: TangentFeatures, grid: Grid) -> None:
-    records, _ = draw_records(20)
-    exact = torch.from_numpy(records).double()
-    features_of_all = ExactTangentFeatures(feature_map, grid, CPU).features(exact)
-    for record, norm in zip(records, features_of_all.norms().tolist(), strict=True):
-        feature = sums_of(feature_map, grid, record[None], np.zeros(1, dtype=np.int64), chunk=1)
-        squared = sum(value * value for value in feature.ravel().tolist())
-        assert norm == pytest.approx(math.sqrt(squared), rel=1e-14)
