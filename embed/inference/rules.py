@@ -106,7 +106,7 @@ def _sums(columns: Sequence[Column], values: Values) -> Iterator[tuple[frozenset
     ]
     if not plain:
         return
-    tried = _spread(len(values[plain[0]]))
+    tried = np.random.default_rng(0).permutation(len(values[plain[0]]))[:_TRIED]
     numbers = np.array([values[name][tried] for name in plain])
     found: list[frozenset[str]] = []
     for count in (2, 3):
@@ -293,11 +293,6 @@ def _seconds(column: Column, values: Values) -> NDArray[np.float64]:
     """The values of a numeric column; dates, times and durations in seconds."""
     found: NDArray[np.float64] = values[column.name] * (column.seconds if column.kind.timed else 1)
     return found
-
-
-def _spread(rows: int) -> NDArray[np.int64]:
-    """A fixed selection of rows."""
-    return np.random.default_rng(0).permutation(rows)[:_TRIED]
 
 
 def _name(name: str) -> str:

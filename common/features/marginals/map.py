@@ -330,22 +330,23 @@ class MarginalFeatures:
         """The whole map, as plain JSON."""
         pairs, merging = rows_of(self.groups)
         coarse, coarsely = rows_of(self.coarse)
-        return {
+        document = {
             "features": "marginals",
             "inputs": self.record_size,
             "levels": self.levels,
             "columns": [[c.start, c.count, c.cells, c.missing] for c in self.columns],
-            **({"pairs": pairs} if pairs else {}),
-            **({"pairs_merged": merging} if merging else {}),
-            **({"pairs_length": self.group_length} if self.group_length is not None else {}),
-            **({"pairs_undecided": True} if self.undecided else {}),
-            **({"coarse": coarse} if coarse else {}),
-            **({"coarse_merged": coarsely} if coarsely else {}),
-            **({"coarse_folded": True} if any(g.folded for g in self.coarse) else {}),
-            **({"coarse_length": self.coarse_length} if self.coarse_length is not None else {}),
-            **({"by_level": [[c.start, c.count] for c in self.by_level]} if self.by_level else {}),
-            **({"by_level_length": by_level} if (by_level := self.by_level_length) else {}),
+            "pairs": pairs,
+            "pairs_merged": merging,
+            "pairs_length": self.group_length,
+            "pairs_undecided": self.undecided,
+            "coarse": coarse,
+            "coarse_merged": coarsely,
+            "coarse_folded": any(group.folded for group in self.coarse),
+            "coarse_length": self.coarse_length,
+            "by_level": [[c.start, c.count] for c in self.by_level],
+            "by_level_length": self.by_level_length,
         }
+        return {name: value for name, value in document.items() if value}  # no part, no entry
 
     def weights(self) -> dict[str, NDArray[np.float32]]:
         """No weights: the map has none."""

@@ -73,7 +73,7 @@ class FrameSource(RedactedRepr, Rows):
         require_columns(names, schema, where)
         if schema.privacy_unit is not None and schema.privacy_unit.column in names:
             wanted.append(schema.privacy_unit.column)
-        table = _columns(held, wanted, where)
+        table = _columns(held, names, wanted, where)
         require_records(table.num_rows, where)
         return cls(schema, table, where)
 
@@ -121,7 +121,7 @@ def to_arrow(frame: Frame) -> pa.Table:
     where, held = type(frame).__name__, _held(frame)
     names = _names(held, where)
     require_distinct(names, where)
-    return _columns(held, names, where)
+    return _columns(held, names, names, where)
 
 
 def _of_pandas(data: object) -> bool:
@@ -156,11 +156,12 @@ def _names(held: Any, where: str) -> tuple[str, ...]:  # noqa: ANN401
     return names
 
 
-def _columns(held: Any, wanted: Sequence[str], where: str) -> pa.Table:  # noqa: ANN401
+def _columns(
+    held: Any, names: tuple[str, ...], wanted: Sequence[str], where: str  # noqa: ANN401
+) -> pa.Table:  # fmt: skip
     """Some columns, in types that Arrow computes with; the first of several without a name."""
     import pyarrow
 
-    names = _names(held, where)
     places, columns = {name: names.index(name) for name in wanted}, {}
     if not _of_pandas(held):
         require_valid(held.select(list(places.values())), where)

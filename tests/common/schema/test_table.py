@@ -122,26 +122,6 @@ def test_only_what_the_data_left_out_is_unconfirmed(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("largest", "often", "scale"),
-    [
-        (150, "0", Transform.LOG1P),
-        (100, "0", Transform.NONE),  # each has a cell of its own
-        (150, "20", Transform.NONE),  # as spread as others are
-        (15, "0.5", Transform.NONE),  # amounts that do not spread over orders of magnitude
-        (150, "0.5", Transform.LOG1P),
-    ],
-)
-def test_skewed_counts_are_drafted_on_a_logarithmic_scale(
-    tmp_path: Path, largest: int, often: str, scale: Transform
-) -> None:
-    """Where there are more than cells, 0 and 1 would have one together."""
-    table = tmp_path / "t.csv"
-    table.write_text("\n".join(["visits", *[often] * 200, "1", str(largest)]) + "\n")
-    (visits,) = draft_schema(table).schema.columns
-    assert visits.transform is scale
-
-
-@pytest.mark.parametrize(
     ("usual", "far", "transform"),
     [
         ([0.5, 1.5, 2.5], 256.25, "log1p"),  # billions, where thousands would be larger numbers
@@ -150,9 +130,12 @@ def test_skewed_counts_are_drafted_on_a_logarithmic_scale(
         ([0.5, 1.5, 2.5], 9.25, "none"),  # no order of magnitude to spread over
         ([50.5, 99.5, 180.25], 256.25, "none"),
         ([-150.5, 90.5, 180.25], 256.25, "none"),
+        ([0, 0, 0, 1], 150, "log1p"),  # counts, where 0 and 1 would have one cell together
+        ([0, 0, 0, 1], 100, "none"),  # each has a cell of its own
+        ([20, 20, 20, 1], 150, "none"),  # as spread as others are
     ],
 )
-def test_skewed_amounts_are_drafted_on_a_logarithmic_scale(
+def test_skewed_numbers_are_drafted_on_a_logarithmic_scale(
     usual: list[float], far: float, transform: str
 ) -> None:
     values = [*(usual * 50), far]

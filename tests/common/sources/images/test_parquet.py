@@ -63,14 +63,6 @@ def test_columns_are_found_by_their_names_or_else_by_their_types(tmp_path: Path)
         assert np.array_equal(batch.labels, LABELS)
 
 
-@pytest.mark.parametrize("kind", [pa.int8(), pa.uint16(), pa.int32(), pa.uint64()])
-def test_labels_are_integers_of_any_width(tmp_path: Path, kind: pa.DataType) -> None:
-    path = write_parquet(tmp_path / "a.parquet", PNGS, pa.array(LABELS, kind))
-    (batch,) = open_source(path).batches(20)
-    assert np.array_equal(batch.labels, LABELS)
-    assert batch.labels.dtype == np.int64
-
-
 def test_class_names_are_read_from_the_metadata(tmp_path: Path) -> None:
     path = write_parquet(tmp_path / "a.parquet", PNGS, names=CLASS_NAMES)
     schema = open_source(path).schema
