@@ -232,12 +232,10 @@ class TableSchema(BriefRepr):
         return (NO_LABEL,) if self.label_column is None else self.label_column.categories
 
     def knots(self, column: Column) -> int:
-        """The number of a column's soft bins; 0 if it is not numeric.
+        """The number of a numeric column's soft bins.
 
-        If a column has at most `bins` values, in equal steps, each has its own bin.
+        If it has at most `bins` values, in equal steps, each has its own bin.
         """
-        if not column.kind.numeric:
-            return 0
         return min(self.bins, column.different or self.bins)
 
     def width(self, column: Column) -> int:

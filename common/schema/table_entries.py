@@ -61,16 +61,12 @@ def read_entries(document: Mapping[str, Any], known: Set[str]) -> dict[str, Any]
     if values.get("privacy_unit") is not None:
         values["privacy_unit"] = PrivacyUnit.from_json(values["privacy_unit"])
     for entry in ORIGINS:
-        values[entry] = _origin(values.get(entry, Origin.DECLARED.value), entry)
+        try:
+            values[entry] = Origin(values.get(entry, Origin.DECLARED.value))
+        except ValueError as error:
+            raise SchemaError(f'{entry} is "declared" or "from-data"') from error
     return values
 
 
 def _is_made(column: object) -> bool:
     return isinstance(column, dict) and column.get("kind") == MADE
-
-
-def _origin(value: object, entry: str) -> Origin:
-    try:
-        return Origin(value)
-    except ValueError as error:
-        raise SchemaError(f'{entry} is "declared" or "from-data"') from error

@@ -237,14 +237,6 @@ class ExactTangentFeatures:
         places = list(self.feature_map.blocks.values())
         return IntegerFeatures(places, pieces, self._at_once, self.summable)
 
-    def gradient_norms(self, records: Tensor) -> Tensor:
-        """The norms ||grad_theta sum_k f_k(x)|| by which features are divided.
-
-        Args:
-            records: float64 (b, record size), integers 0..levels.
-        """
-        return square_root(self._gradients(records)[-1])
-
     def _gradients(self, records: Tensor) -> tuple[Pass, list[tuple[Tensor, Tensor]], Tensor]:
         """Gradients of a few records.
 

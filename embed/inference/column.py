@@ -107,7 +107,7 @@ class SeenColumn(RedactedRepr):
         self.texts += len(absent) - lacking
         if len(self.values) <= _MOST_CATEGORIES:
             self.values.update(compute.unique(texts.filter(there)).to_pylist())
-        if not self.looks_numeric:
+        if self.dtype in ("string", "bool", *TIMED):
             self.numeric = False
         if self.dates.ranges and self.dtype in (None, "string", *DATE_DTYPES):
             self.dates.observe((texts if self.dtype in (None, "string") else column).filter(there))
@@ -132,11 +132,6 @@ class SeenColumn(RedactedRepr):
             return
         self.missing = self.missing or bool(np.isnan(numbers).any())
         self.numbers.observe(numbers[np.isfinite(numbers)])
-
-    @property
-    def looks_numeric(self) -> bool:
-        """Whether values may be numbers according to the file's type."""
-        return self.dtype not in ("string", "bool", *TIMED)
 
     @property
     def of_codes(self) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Set
 from enum import Enum
-from typing import Any, Final, TypeVar
+from typing import Any, Final
 
 from ...errors import SchemaError
 from ..origin import Origin
@@ -23,8 +23,6 @@ _ENUMS: Final[dict[str, type[Enum]]] = {
 _NEEDED: Final = ("name", "kind", "dtype")
 _TEXTS: Final = ("name", "dtype", "other", "format")
 _NUMBERS: Final = ("lower", "upper", "step")
-
-Member = TypeVar("Member", bound=Enum)
 
 
 def read_entries(document: Mapping[str, Any], known: Set[str]) -> dict[str, Any]:
@@ -50,7 +48,13 @@ def read_entries(document: Mapping[str, Any], known: Set[str]) -> dict[str, Any]
     values = dict(document)
     for entry, kind in _ENUMS.items():
         if entry in values:
-            values[entry] = member_of(kind, values[entry], f"{where}: {entry}")
+            try:
+                values[entry] = kind(values[entry])
+            except ValueError as error:
+                members = ", ".join(member.value for member in kind)
+                raise SchemaError(
+                    f"{where}: {entry} = {values[entry]!r}: known are {members}"
+                ) from error
     for entry in _NEEDED:
         if entry not in values:
             raise SchemaError(f"{where}: {entry} is missing")
@@ -96,16 +100,3 @@ def _count_steps(values: dict[str, Any], where: str) -> None:
         values[entry], rest = divmod(seconds, unit.seconds)
         if rest:
             raise SchemaError(f"{where}: {entry} is not a whole {unit.value}")
-
-
-def member_of(kind: type[Member], value: object, where: str) -> Member:
-    """The member of an enumeration with a given value.
-
-    Raises:
-        SchemaError: there is no such member.
-    """
-    try:
-        return kind(value)
-    except ValueError as error:
-        known = ", ".join(member.value for member in kind)
-        raise SchemaError(f"{where} = {value!r}: known are {known}") from error

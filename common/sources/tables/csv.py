@@ -26,8 +26,7 @@ _BLOCK_BYTES: Final = 1 << 22
 _LONGEST_HEADER: Final = 1 << 24
 _LONGEST_VALUE: Final = 1 << 40
 _BOM: Final = "\ufeff"
-_LINE_FEED: Final = ord("\n")
-_CARRIAGE_RETURN: Final = ord("\r")
+_LINE_BREAKS: Final = b"\r\n"
 _UNDECODED: Final = re.compile("[\udc80-\udcff]")
 """The characters that `surrogateescape` makes from undecodable bytes."""
 
@@ -90,7 +89,9 @@ def read_csv(
         try:
             for rows in _reader(stream, header, names, form, note):
                 # In any column: those not in `names` may have swallowed rows, too.
-                several_lines = several_lines or any(map(_has_line_break, rows.columns))
+                several_lines = several_lines or any(
+                    _has(values, sign) for values in rows.columns for sign in _LINE_BREAKS
+                )
                 yield rows.select(names)
         except pyarrow.ArrowInvalid:
             if not ragged:
@@ -159,18 +160,13 @@ def require_no_returns(rows: pa.RecordBatch, number: int, where: str) -> None:
     from pyarrow import compute
 
     for name, values in zip(rows.schema.names, rows.columns, strict=True):
-        if _has(values, _CARRIAGE_RETURN):
+        if _has(values, ord("\r")):
             found = compute.index(compute.match_substring(values, "\r"), True).as_py()
             if found >= 0:
                 raise DataError(
                     f"{where}: row {number + found + 1}, column {name!r}: there is a carriage "
                     "return within the value: write line breaks in values as line feeds alone"
                 )
-
-
-def _has_line_break(values: pa.Array) -> bool:
-    """Whether any of some texts, or bytes, has a line break."""
-    return _has(values, _LINE_FEED) or _has(values, _CARRIAGE_RETURN)
 
 
 def _has(values: pa.Array, sign: int) -> bool:
