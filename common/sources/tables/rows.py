@@ -226,12 +226,9 @@ class RowReader:
             per_second = 1 if days else PER_SECOND[kind.unit]
             seconds = (steps * (DAY if days else 1) // per_second).astype(np.float64)
         else:
-            zone = types.is_timestamp(kind)
-            what = (
-                "has a time zone: store the times without one"
-                if zone
-                else f"is {type_name(kind)}, no dates"
-            )
+            what = f"is {type_name(kind)}, no dates"
+            if types.is_timestamp(kind):
+                what = "has a time zone: store the times without one"
             raise SchemaError(f"{at.where}: column {column.name!r} {what}")
         absent |= self._stand_in(seconds, column.date_format, DateFormat(ISO_DATE))
         return np.where(absent, np.nan, np.floor_divide(seconds, column.seconds))
