@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from PIL import Image
 from pyarrow import parquet
 
+from dpntk.common.sources import Batch
 from tests.conftest import SIDE, draw_records
 
 RECORDS, LABELS = draw_records(20, seed=4)
@@ -24,6 +25,12 @@ CLASS_NAMES = ("cat", "dog", "eel")
 
 Images = NDArray[np.uint8]
 Labels = NDArray[np.int64]
+
+
+def joined(batches: Iterable[Batch]) -> tuple[Images, Labels]:
+    """The records and labels of all batches."""
+    held = list(batches)
+    return np.concatenate([b.records for b in held]), np.concatenate([b.labels for b in held])
 
 
 def encoded(image: Images, kind: str = "PNG") -> bytes:

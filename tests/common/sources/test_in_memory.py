@@ -29,7 +29,7 @@ from dpntk.embed import (
 )
 from dpntk.embed.run.plan import RunPlan
 from dpntk.evaluate import TableOptions, evaluate
-from tests.helpers.data_sets import IMAGES, LABELS
+from tests.helpers.data_sets import IMAGES, LABELS, joined
 from tests.helpers.tables import PEOPLE, not_in_utf8, people
 
 OPTIONS = SourceOptions(schema=PEOPLE)
@@ -124,9 +124,7 @@ def test_floats_are_the_same_pixels_in_every_type(short: type[np.floating[Any]])
     around = [np.nextafter(halves, short(0)), halves, np.nextafter(halves, short(1))]
     images = np.concatenate(around).reshape(3, 8, 8)
     pixels = [
-        np.concatenate(
-            [b.records for b in open_source((x, [0, 0, 0]), SourceOptions(classes=1)).batches(9)]
-        )
+        joined(open_source((x, [0, 0, 0]), SourceOptions(classes=1)).batches(9))[0]
         for x in (images, images.astype(np.float64))
     ]
     assert np.array_equal(pixels[0], pixels[1])
@@ -172,8 +170,9 @@ def test_any_range_of_records_can_be_read() -> None:
     for source in (tables, images):
         (whole,) = source.batches(len(source))
         parts = [*source.batches(4, 0, 9), *source.batches(100, 9, 11), *source.batches(3, 11)]
-        assert np.array_equal(np.concatenate([part.records for part in parts]), whole.records)
-        assert np.array_equal(np.concatenate([part.labels for part in parts]), whole.labels)
+        records, labels = joined(parts)
+        assert np.array_equal(records, whole.records)
+        assert np.array_equal(labels, whole.labels)
 
 
 def test_an_interrupted_pass_goes_on_with_the_same_records_only() -> None:

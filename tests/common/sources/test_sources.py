@@ -26,6 +26,7 @@ from tests.helpers.data_sets import (
     LABELS,
     RECORDS,
     encoded,
+    joined,
     write_folder,
     write_idx,
 )
@@ -35,10 +36,7 @@ from tests.helpers.memory import growth
 def read(source: Source, size: int = 6) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
     batches = list(source.batches(size))
     assert all(len(batch.records) == size for batch in batches[:-1])
-    return (
-        np.concatenate([batch.records for batch in batches]),
-        np.concatenate([batch.labels for batch in batches]),
-    )
+    return joined(batches)
 
 
 def test_idx_files(tmp_path: Path) -> None:
@@ -363,8 +361,9 @@ def test_a_range_holds_the_same_records_as_the_whole(tmp_path: Path, kind: str) 
             min(4, wanted - done) for done in range(0, wanted, 4)
         ]
         if batches:
-            assert np.array_equal(np.concatenate([b.records for b in batches]), records[start:stop])
-            assert np.array_equal(np.concatenate([b.labels for b in batches]), labels[start:stop])
+            some, their_labels = joined(batches)
+            assert np.array_equal(some, records[start:stop])
+            assert np.array_equal(their_labels, labels[start:stop])
 
 
 @pytest.mark.parametrize("kind", KINDS)

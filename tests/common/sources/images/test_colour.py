@@ -17,7 +17,7 @@ from dpntk.common.schema.image import ImageSchema, pictures
 from dpntk.common.schema.origin import Origin
 from dpntk.common.sources import Source, SourceOptions, open_source
 from dpntk.common.sources.images.decoding.layout import shades_of_grey
-from tests.helpers.data_sets import IMAGES, KINDS, LABELS, encoded, idx_bytes, write_tar
+from tests.helpers.data_sets import IMAGES, KINDS, LABELS, encoded, idx_bytes, joined, write_tar
 
 COLOURS = np.random.default_rng(7).integers(0, 256, (20, 8, 8, 3), dtype=np.uint8)
 IN_COLOUR = [kind for kind in KINDS if kind != "parquet lists"]
@@ -26,12 +26,10 @@ GREY, COLOUR = SourceOptions(channels=1), SourceOptions(channels=3)
 
 def read(source: Source) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
     """Images in the order of the source, and labels."""
-    batches = list(source.batches(7))
-    records = np.concatenate([batch.records for batch in batches])
+    records, labels = joined(source.batches(7))
     assert isinstance(source.schema, ImageSchema)
     assert records.shape[1] == source.schema.record_size
-    images = pictures(records, source.schema.channels)
-    return images, np.concatenate([batch.labels for batch in batches])
+    return pictures(records, source.schema.channels), labels
 
 
 def in_order(kind: str, images: NDArray[np.uint8]) -> NDArray[np.uint8]:

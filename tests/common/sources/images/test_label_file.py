@@ -15,7 +15,7 @@ from dpntk.common.schema.origin import Origin
 from dpntk.common.sources import SourceOptions, open_source
 from dpntk.embed import TangentOptions, embed
 from tests.conftest import Command, refused
-from tests.helpers.data_sets import CLASS_NAMES, IMAGES, LABELS, encoded, write_folder
+from tests.helpers.data_sets import CLASS_NAMES, IMAGES, LABELS, encoded, joined, write_folder
 
 NAMES = [f"{number:02}.png" for number in range(len(IMAGES))]
 TEXTS = [CLASS_NAMES[label] for label in LABELS]
@@ -43,10 +43,8 @@ def classes_of(folder: Path, options: SourceOptions) -> tuple[list[str], ImageSc
     """The name of the class of each of `NAMES`, in order."""
     source = open_source(folder, options)
     assert isinstance(source.schema, ImageSchema)
-    batches = list(source.batches(7))
-    records = np.concatenate([batch.records for batch in batches])
+    records, labels = joined(source.batches(7))
     assert np.array_equal(records, IMAGES.reshape(len(IMAGES), -1))
-    labels = np.concatenate([batch.labels for batch in batches])
     return [source.schema.classes[label] for label in labels], source.schema
 
 

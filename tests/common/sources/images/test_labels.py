@@ -14,7 +14,7 @@ from dpntk.common.errors import DataError, SchemaError
 from dpntk.common.schema.image import ImageSchema
 from dpntk.common.schema.origin import Origin
 from dpntk.common.sources import InMemoryData, SourceOptions, open_source
-from tests.helpers.data_sets import IMAGES, KINDS, LABELS, encoded
+from tests.helpers.data_sets import IMAGES, KINDS, LABELS, encoded, joined
 
 NAMES = np.array(["eel", "cat", "dog, wild"])
 TEXTS = NAMES[LABELS]
@@ -25,7 +25,7 @@ def classes_of(data: Path | InMemoryData, options: SourceOptions) -> tuple[list[
     """The name of each record's class, in order."""
     source = open_source(data, options)
     assert isinstance(source.schema, ImageSchema)
-    labels = np.concatenate([batch.labels for batch in source.batches(7)])
+    _, labels = joined(source.batches(7))
     return [source.schema.classes[label] for label in labels], source.schema
 
 

@@ -22,6 +22,7 @@ from tests.helpers.data_sets import (
     RECORDS,
     encoded,
     fixed_lists,
+    joined,
     write_parquet,
 )
 
@@ -34,7 +35,7 @@ def write(path: Path, **columns: object) -> Path:
 
 
 def pixels(path: Path) -> np.ndarray[tuple[int, ...], np.dtype[np.uint8]]:
-    return np.concatenate([batch.records for batch in open_source(path).batches(7)])
+    return joined(open_source(path).batches(7))[0]
 
 
 @pytest.mark.parametrize(
@@ -116,5 +117,4 @@ def test_a_range_reads_its_row_groups_alone(tmp_path: Path) -> None:
         content[begin : begin + 40] = b"\xff" * 40
     source = open_source(path, SourceOptions(classes=3))
     path.write_bytes(content)
-    batches = list(source.batches(4, 6, 14))
-    assert np.array_equal(np.concatenate([b.records for b in batches]), RECORDS[6:14])
+    assert np.array_equal(joined(source.batches(4, 6, 14))[0], RECORDS[6:14])

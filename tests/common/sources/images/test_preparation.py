@@ -17,7 +17,7 @@ from dpntk.common.errors import DataError, DpntkError, SchemaError
 from dpntk.common.schema.image import ImageSchema
 from dpntk.common.schema.preparation import Fit, Preparation
 from dpntk.common.sources import SourceOptions, open_source
-from tests.helpers.data_sets import IMAGES, KINDS, LABELS, encoded
+from tests.helpers.data_sets import IMAGES, KINDS, LABELS, encoded, joined
 
 RANDOM = np.random.default_rng(11)
 SCANS = RANDOM.integers(0, 4096, (20, 8, 8), dtype=np.uint16)
@@ -29,7 +29,7 @@ def read(path: Path, options: SourceOptions) -> NDArray[np.uint8]:
     source = open_source(path, options)
     assert isinstance(source.schema, ImageSchema)
     side = source.schema.side
-    return np.concatenate([batch.records for batch in source.batches(7)]).reshape(-1, side, side)
+    return joined(source.batches(7))[0].reshape(-1, side, side)
 
 
 def saved(folder: Path, *images: NDArray[np.generic], suffix: str = "png") -> Path:
