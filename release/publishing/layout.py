@@ -41,7 +41,8 @@ class ReleaseLayout:
         feature_map: of the release.
         rows: rows of the embedding's sums that are released, int64 (n,).
         into: row of the release that each of these is added to, int64 (n,), in increasing order;
-            merged cells share a row.
+            merged cells share a row, and a row that no record can reach is not among them.
+        dimension: number of rows of the release, d.
         scale: of the noise on the rows of the release.
         pairs: how pairs of columns are measured; None if they are not.
         by_level: length of the part that counts the levels of numbers; None if there is none.
@@ -50,6 +51,7 @@ class ReleaseLayout:
     feature_map: FeatureMap
     rows: NDArray[np.int64]
     into: NDArray[np.int64]
+    dimension: int
     scale: NoiseScale
     pairs: PairLengths | None = None
     by_level: float | None = None
@@ -58,22 +60,19 @@ class ReleaseLayout:
         """Standard deviation of the noise on each row of the release, int64 (d,)."""
         return self.scale.sigmas(self.dimension)
 
-    @property
-    def dimension(self) -> int:
-        """Dimension of the release, d."""
-        return int(self.into[-1]) + 1
-
-    @property
-    def first_rows(self) -> NDArray[np.int64]:
-        """The first of the embedding's rows in each row of the release, int64 (d,)."""
-        return self.rows[self._starts]
-
-    @property
-    def _starts(self) -> NDArray[np.int64]:
-        return np.searchsorted(self.into, np.arange(self.dimension))
+    def within(self, place: slice) -> NDArray[np.bool_]:
+        """Which rows of the release come from a place in the embedding's sums, bool (d,)."""
+        inside = np.zeros(self.dimension, dtype=np.bool_)
+        inside[self.into[(self.rows >= place.start) & (self.rows < place.stop)]] = True
+        return inside
 
     def sums(self, exact: NDArray[np.int64]) -> NDArray[np.int64]:
         """The sums that are released, before noise is added.
+
+        Guarantee:
+            Each of the embedding's rows is added to one row of the release. A row to which none is
+            added, as if two numbers are folded that are cut into a single part each, is 0.
+            (docs/privacy/proofs.md, statement 23.)
 
         Args:
             exact: sums of an embedding, int64 (D, c).
@@ -81,7 +80,9 @@ class ReleaseLayout:
         Returns:
             int64 (d, c).
         """
-        added: NDArray[np.int64] = np.add.reduceat(exact[self.rows], self._starts, axis=0)
+        reached, starts = np.unique(self.into, return_index=True)
+        added = np.zeros((self.dimension, exact.shape[1]), dtype=np.int64)
+        added[reached] = np.add.reduceat(exact[self.rows], starts, axis=0)
         return added
 
     def where(self, chosen: NDArray[np.bool_]) -> ReleaseLayout:
@@ -96,6 +97,7 @@ class ReleaseLayout:
             self,
             rows=self.rows[kept],
             into=numbers[self.into[kept]],
+            dimension=int(chosen.sum()),
             scale=self.scale.of_rows(np.flatnonzero(chosen)),
         )
 
@@ -139,7 +141,7 @@ def layout_of(
     if isinstance(feature_map, JointImageFeatures) and feature_map.weight is None:
         return _network_or_pixels(feature_map, scale, blur)
     every = np.arange(feature_map.dimension)
-    return ReleaseLayout(feature_map, every, every, scale)
+    return ReleaseLayout(feature_map, every, every, len(every), scale)
 
 
 def _with_any_pairs(
@@ -174,9 +176,8 @@ def _network_or_pixels(
     else:
         part, rows, weight = feature_map.main, every[:border], of_main
     factors = np.full(len(rows), 1 / weight)
-    return _checked(
-        ReleaseLayout(part, rows, np.arange(len(rows)), replace(scale, factors=factors))
-    )
+    into = np.arange(len(rows))
+    return _checked(ReleaseLayout(part, rows, into, len(rows), replace(scale, factors=factors)))
 
 
 def _checked(found: ReleaseLayout) -> ReleaseLayout:
@@ -260,6 +261,7 @@ def with_pairs(
             np.concatenate(
                 [start + cells[by] for start, cells, by in zip(starts, into, order, strict=True)]
             ),
+            sum(sizes),
             replace(scale, factors=np.repeat(factors, sizes)),
         )
     )

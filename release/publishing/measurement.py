@@ -120,9 +120,9 @@ def _with_pairs(
     marginals, parts, place = feature_map.marginals, parts_of(feature_map), _places(released)
     first = released.where(~(place.coarse | place.fine))
     noisy = _noisy(embedding, first, private=private)
-    products = _within(first, parts.moment_place)
+    products = first.within(parts.moment_place)
     noise = float(first.noise()[products].max()) if private else 0.0
-    of_columns = noisy[_within(first, parts.marginal_place)].sum(axis=1)
+    of_columns = noisy[first.within(parts.marginal_place)].sum(axis=1)
     shares = possible_sums(marginals, of_columns)
     pairs, merging = released.pairs, merged_cells(marginals, shares)
     assert pairs is not None
@@ -164,13 +164,6 @@ def _places(released: ReleaseLayout) -> _Places:
     parts, every = parts_of(released.feature_map), np.arange(released.dimension)
     places = (parts.coarse_place, parts.group_place)
     return _Places(*((every >= place.start) & (every < place.stop) for place in places))
-
-
-def _within(released: ReleaseLayout, place: slice) -> NDArray[np.bool_]:
-    """Which rows of a release come from a given place in the embedding's sums."""
-    rows = released.first_rows
-    inside: NDArray[np.bool_] = (rows >= place.start) & (rows < place.stop)
-    return inside
 
 
 def _noisy(embedding: Embedding, released: ReleaseLayout, *, private: bool) -> NDArray[np.int64]:

@@ -364,6 +364,17 @@ def pairs_chosen_by_exact_tables(monkeypatch: pytest.MonkeyPatch) -> None:
     looking(monkeypatch, "dependences", peeking)
 
 
+def cells_that_none_can_reach_take_the_next(monkeypatch: pytest.MonkeyPatch) -> None:
+    """`reduceat` gives an empty stretch the row at which it begins, which is that of another."""
+
+    def sums(self: ReleaseLayout, exact: Integers) -> Integers:
+        starts = np.searchsorted(self.into, np.arange(self.dimension))
+        found: Integers = np.add.reduceat(exact[self.rows], starts, axis=0)
+        return found
+
+    monkeypatch.setattr(ReleaseLayout, "sums", sums)
+
+
 def coarse_pairs_longer_than_their_noise(monkeypatch: pytest.MonkeyPatch) -> None:
     """Twice what their length leaves them."""
     right = MarginalFeatures.entries.fget  # type: ignore[attr-defined]
@@ -775,6 +786,11 @@ MUTANTS = [
         pairs_chosen_by_exact_tables,
         test_measurement.test_the_choice_is_a_function_of_what_has_its_noise,
         {"adjacency": Adjacency.REPLACE_ONE, "epsilon": 100.0},
+    ),
+    Mutant(
+        cells_that_none_can_reach_take_the_next,
+        test_measurement.test_what_any_record_adds_is_hidden_whichever_pairs_are_chosen,
+        {"adjacency": Adjacency.ADD_REMOVE},
     ),
     Mutant(
         coarse_pairs_longer_than_their_noise,

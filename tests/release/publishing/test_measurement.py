@@ -21,7 +21,7 @@ from dpntk.common.features.marginals.map import GroupChoice, MarginalFeatures
 from dpntk.common.features.registry import feature_map_from_spec
 from dpntk.common.sources import open_source
 from dpntk.common.sources.options import SourceOptions
-from dpntk.embed import Embedding, TangentOptions, embed
+from dpntk.embed import Column, Embedding, TableSchema, TangentOptions, embed
 from dpntk.embed.exact.joint import ExactMarginals
 from dpntk.embed.sums.accumulate import ClassSums
 from dpntk.release.file.validation import require_consistent
@@ -34,6 +34,8 @@ from dpntk.release.mechanism.gaussian import (
 )
 from dpntk.release.publishing import lengths, measurement
 from dpntk.release.publishing.layout import layout_of_embedding, with_pairs
+from dpntk.release.publishing.lengths import FOLDED
+from dpntk.release.publishing.merging import merged_cells
 from dpntk.release.publishing.parameters import PrivacyParameters, noise_for
 from dpntk.release.publishing.pipeline import unrecorded_release
 from tests.helpers.neighbours import Integers
@@ -156,14 +158,21 @@ def test_the_choice_is_a_function_of_what_has_its_noise(
 def test_what_any_record_adds_is_hidden_whichever_pairs_are_chosen(
     tmp_path: Path, adjacency: Adjacency
 ) -> None:
-    """In whole numbers and fractions: squared distances over the noise, both parts together."""
+    """In whole numbers and fractions: squared distances over the noise, both parts together.
+
+    A pair of numbers in one part or two is folded; in one part no record is in its second cell,
+    after which comes that of the third record.
+    """
     embedding = embedded(tmp_path)
     uniform = noise_for(embedding, PrivacyParameters(1.0, 1e-5, adjacency))
     feature_map = embedding.feature_map
     assert isinstance(feature_map, JointFeatures)
     random = np.random.default_rng(0)
     records = random.integers(0, 256, (9, PEOPLE.record_size)).astype(np.uint8)
-    records[0], records[1] = 0, 255
+    records[0], records[1], records[2] = 0, 255, 0
+    records[
+        2, [column.missing for column in feature_map.marginals.columns if column.missing >= 0]
+    ] = 1
     added = []
     for record in records:
         sums = ClassSums(feature_map, 2, embedding.grid)
@@ -172,7 +181,7 @@ def test_what_any_record_adds_is_hidden_whichever_pairs_are_chosen(
     most = 1 / Fraction(uniform.noise_multiplier) ** 2
     numbers = feature_map.marginals.pairs_of_numbers
     assert len(numbers) == 1
-    ways = itertools.product(([0], [1, 4], [0, 1, 2, 3, 4, 5]), (None, 1, 7, 1000), (0, 2, 5))
+    ways = itertools.product(([0], [1, 4], [0, 1, 2, 3, 4, 5]), (None, 1, 7, 1000), (0, 1, 2, 5))
     for number, (chosen, every, few) in enumerate(ways):
         merging = merged(feature_map.marginals, every) if every else {}
         fewer = merged(feature_map.marginals, 1, few) if few else {}
@@ -180,7 +189,7 @@ def test_what_any_record_adds_is_hidden_whichever_pairs_are_chosen(
             feature_map,
             uniform,
             GroupChoice(chosen, 0.3, merging),
-            GroupChoice(numbers, 0.15, fewer) if few else None,
+            GroupChoice(numbers, 0.15, fewer, folded=few <= FOLDED) if few else None,
             (None, 0.15)[number % 2],
         )
         variances = [Fraction(int(s) ** 2) - Fraction(SMOOTHING) ** 2 for s in released.noise()]
@@ -222,6 +231,37 @@ def test_chosen_pairs_have_the_noise_that_the_release_says(
     for place in (slice(0, parts.split), columns, *others):
         part = noise[place].astype(float)
         assert np.mean(part**2) == pytest.approx(1, abs=6.2 * (2 / part.size) ** 0.5)
+
+
+def test_a_cell_that_no_record_can_reach_is_noise_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of numbers that are all the same in one part: no two of them are in different parts."""
+    rows = np.random.default_rng(0).choice(["no", "yes"], 400)
+    lines = [f"0,0,0,{ill}" for ill in rows]
+    (tmp_path / "rows.csv").write_text("\n".join(["one,two,three,ill", *lines]) + "\n")
+    numbers = [Column.integer(name, 0, 1) for name in ("one", "two", "three")]
+    schema = TableSchema((*numbers, Column.boolean("ill", ["no", "yes"])), "ill")
+    embedding = embed(tmp_path / "rows.csv", OPTIONS, SourceOptions(schema))
+
+    def in_one_part(
+        of: MarginalFeatures, noisy: Integers, parts: int | None = None
+    ) -> dict[MarginalColumn, MarginalColumn]:
+        return merged_cells(of, noisy, None if parts is None else 1)
+
+    monkeypatch.setattr(measurement, "merged_cells", in_one_part)
+    monkeypatch.setattr(lengths, "_parts_of_numbers", lambda noise: FOLDED)
+    for parameters in (EXACT, CLEAR):
+        made = unrecorded_release(embedding, parameters)
+        parts = parts_of(made.feature_map)
+        assert parts.marginals is not None
+        assert all(pair.folded and pair.dimension == 2 for pair in parts.marginals.coarse)
+        counted = made.embedding[parts.coarse_place].reshape(3, 2, 2)
+        size = parts.weight * parts.marginals.entries[3]
+        noise = 6 * made.noise_per_coordinate
+        expected = size * np.bincount(rows == "yes") / 400
+        assert counted[:, 0] == pytest.approx(np.tile(expected, (3, 1)), abs=noise + 1e-6)
+        assert counted[:, 1] == pytest.approx(np.zeros((3, 2)), abs=noise)
 
 
 @pytest.mark.parametrize("every", [1, 5, 64])
