@@ -23,6 +23,7 @@ from dpntk.embed.exact.tangent import (
     Products,
 )
 from dpntk.embed.sums.accumulate import ClassSums
+from dpntk.embed.sums.totals import Totals
 from tests.conftest import CLASSES, draw_records
 from tests.helpers.sums import sums_of
 
@@ -164,6 +165,27 @@ def test_more_records_than_the_grid_holds_are_refused(feature_map: TangentFeatur
     sums.add(*draw_records(100))
     with pytest.raises(SchemaError, match="a larger capacity"):
         sums.add(*draw_records(1 + 2))
+
+
+@pytest.mark.parametrize("beyond", [1, -1])
+def test_sums_that_so_many_records_cannot_have_are_not_continued(
+    feature_map: TangentFeatures, grid: Grid, beyond: int
+) -> None:
+    counts = np.arange(CLASSES)
+    most = np.tile(beyond * counts * grid.units_per_one, (feature_map.dimension, 1))
+    ClassSums(feature_map, CLASSES, grid).resume(Totals(most.copy(), counts))
+    most[-1, 0] = beyond  # of a class without records
+    with pytest.raises(SchemaError, match="so many records cannot have"):
+        ClassSums(feature_map, CLASSES, grid).resume(Totals(most, counts))
+
+
+def test_records_that_were_added_are_not_lost_in_earlier_ones(
+    feature_map: TangentFeatures, grid: Grid
+) -> None:
+    sums = ClassSums(feature_map, CLASSES, grid)
+    sums.add(*draw_records(5))
+    with pytest.raises(ValueError, match="they would be lost"):
+        sums.resume(sums.totals)
 
 
 def test_grid_leaves_room_for_its_capacity() -> None:

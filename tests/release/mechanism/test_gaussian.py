@@ -52,7 +52,17 @@ def test_sigma_is_rounded_up_on_grids_so_coarse_that_it_matters(embedding: Embed
         )  # fmt: skip
         needed = Fraction(noise_multiplier(1.0, 1e-5))
         assert scale.sensitivity**2 >= Fraction(5, 4) * units**2
+        assert scale.sensitivity**2 >= units**2 + scale.count_weight**2  # what a record adds
         assert scale.sigma**2 >= (needed * scale.sensitivity) ** 2 + 9
+
+
+def test_the_noise_on_each_row_is_rounded_up_on_grids_so_coarse_that_it_matters() -> None:
+    """The longer a part is made, the less noise it has; of the smoothing it has the whole."""
+    factors = [0.3, 1.0, 1.7, 40.0]
+    for sigma in range(4, 200):
+        found = NoiseScale(1.0, 1, sigma, 1, np.array(factors)).sigmas(len(factors))
+        for own, factor in zip(found.tolist(), factors, strict=True):
+            assert own**2 >= (sigma**2 - 9) / Fraction(factor) ** 2 + 9
 
 
 def test_the_noise_is_what_the_release_claims(embedding: Embedding) -> None:

@@ -102,6 +102,20 @@ def test_the_first_rows_of_each_count_and_no_others(capfd: pytest.CaptureFixture
     assert "patient" not in [column["name"] for column in made.schema.to_json()["columns"]]
 
 
+def test_no_more_count_of_a_source_that_was_opened_before() -> None:
+    frame = visits()
+    made = embed(open_source(frame, SourceOptions(SCHEMA)), NARROW)
+    np.testing.assert_array_equal(made.sums, embedded(frame).sums)
+
+
+def test_the_same_rows_of_other_persons_are_other_data() -> None:
+    """A pass over them is not continued: other rows count."""
+    frame = visits()
+    others = frame.assign(patient=frame.patient.to_numpy()[::-1])
+    bounded = [with_bounded_units(open_source(f, SourceOptions(SCHEMA))) for f in (frame, others)]
+    assert bounded[0].fingerprint() != bounded[1].fingerprint()
+
+
 def test_files_and_frames_are_the_same_records(tmp_path: Path) -> None:
     frame = visits()
     parts = [frame[:37], frame[37:90], frame[90:]]
