@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+import h5py
 import numpy as np
 import pytest
 
@@ -624,6 +625,15 @@ def test_a_checkpoint_of_another_run_or_share_is_refused(tmp_path: Path) -> None
         load_progress(tmp_path / "c", Share(1, 2, 100, 200), GRID, "abd")
     with pytest.raises(RunError, match="another share"):
         load_progress(tmp_path / "c", Share(1, 2, 100, 201), GRID, "abc")
+
+
+def test_a_sum_in_a_checkpoint_that_has_changed_is_noticed(tmp_path: Path) -> None:
+    share = Share(1, 1, 0, 50)
+    save_progress(Progress(share, 50, some_totals(50)), tmp_path / "c", "abc")
+    with h5py.File(tmp_path / "c", "r+") as file:
+        file["sums"][0, 0] += 1
+    with pytest.raises(RunError, match="its integers have changed"):
+        load_progress(tmp_path / "c", share, GRID, "abc")
 
 
 def remove_before_joining(folder: WorkFolder, then: Callable[[], object]) -> None:
