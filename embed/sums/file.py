@@ -248,5 +248,7 @@ def _understand(contents: Contents) -> Embedding:
         raise SchemaError("the plan digest does not match the plan")
     if embedding.records != attributes["records"]:
         raise SchemaError("the number of records does not match the class counts")
+    if not embedding.records:
+        raise SchemaError("no record was added up")
     embedding.totals.require_possible(embedding.grid)
     return embedding

@@ -443,6 +443,14 @@ def counts_that_overflow(file: h5py.File) -> None:
     file["counts"][...] = [2**63 - 1, 2**63 - 1, records + 2]
 
 
+@edit("no record was added up")
+def sums_over_nothing(file: h5py.File) -> None:
+    """Delta is compared with one over the number of records."""
+    file["counts"][...] = 0
+    file["sums"][...] = 0
+    file.attrs["records"] = 0
+
+
 @edit("sums that so many records cannot have")
 def sums_beyond_all_records(file: h5py.File) -> None:
     file["sums"][0, 0] = 2**63 - 1
