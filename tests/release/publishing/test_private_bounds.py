@@ -18,7 +18,7 @@ from scipy import stats
 
 from dpntk.common.adjacency import Adjacency
 from dpntk.common.display.text import promised, rounded_up
-from dpntk.common.errors import BudgetError, FormatError, SchemaError
+from dpntk.common.errors import BudgetError, DpntkError, FormatError, SchemaError
 from dpntk.common.features.approx_bounds import approx_bounds_map, bounds_from
 from dpntk.common.features.base import sensitivity
 from dpntk.common.ledger import Entry
@@ -127,6 +127,21 @@ def test_from_private_bounds_to_a_release_that_counts_them(dpntk: Command, table
     again = dpntk("release", "--eps", 1, "-o", "other.h5")
     assert again.code == 1
     assert "add --compose" in again.stderr
+
+
+def test_the_entry_is_on_the_disk_before_any_noise_is_drawn(
+    dpntk: Command, table: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert dpntk("embed", "a.csv", "--schema", "schema.toml", "--private-bounds").code == 0
+
+    def crash(*_: object) -> None:
+        assert len(load_embedding("magnitudes.h5").ledger.entries) == 1
+        raise DpntkError("crash")
+
+    monkeypatch.setattr(private_bounds, "add_noise", crash)
+    with pytest.raises(DpntkError, match="crash"):
+        find_bounds(Path("magnitudes.h5"), draft(), PrivacyParameters(1.0))
+    assert len(load_embedding("magnitudes.h5").ledger.entries) == 1
 
 
 def test_a_link_to_magnitudes_has_no_ledger_of_its_own(dpntk: Command, table: Path) -> None:
