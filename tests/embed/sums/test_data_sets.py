@@ -2,19 +2,27 @@
 
 from __future__ import annotations
 
+import contextlib
 import fcntl
 import json
 import shutil
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from dpntk.common.adjacency import Adjacency
-from dpntk.common.errors import BudgetError
+from dpntk.common.errors import BudgetError, OutputError
 from dpntk.common.ledger import Entry, Ledger, PrivacyBudget
-from dpntk.embed import load_embedding, save_embedding
-from dpntk.embed.sums.data_sets import joint_ledger, members_of, registry_path
+from dpntk.embed import Embedding, load_embedding, save_embedding
+from dpntk.embed.sums import saving
+from dpntk.embed.sums.data_sets import (
+    joint_ledger,
+    members_of,
+    nobody_else_spends,
+    registry_path,
+)
 from dpntk.release import PrivacyParameters, own_key, release
 from dpntk.release.mechanism.accountant import noise_multiplier
 from dpntk.release.mechanism.composition import (
@@ -23,6 +31,7 @@ from dpntk.release.mechanism.composition import (
     strictest,
     total_of,
 )
+from dpntk.release.publishing import pipeline
 from tests.conftest import Command, refused
 
 PROMISE = ("--eps", 1, "--delta", 1e-3)
@@ -242,6 +251,43 @@ def test_releases_from_two_embeddings_at_once_see_one_another(dpntk: Command, fo
     release("6.h5", "second.h5", PrivacyParameters(1.0, 1e-3), compose=asked)
     paths = {member.path for member in members_of("digits")}
     assert paths == {str(Path(f"{width}.h5").resolve()) for width in (5, 6)}
+
+
+def test_what_others_release_before_it_is_ones_turn_counts(
+    dpntk: Command, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A total that is taken before the wait for the registry would miss it."""
+    path, other = embed(dpntk, folder, 5, "--data-set", "digits"), Path("elsewhere", "6.h5")
+    other.parent.mkdir()
+    made = dpntk("embed", folder, "--width", 6, "-o", other, "--data-set", "digits")
+    assert made.code == 0, made.stderr
+    promise, waiting = PrivacyParameters(1.0, 1e-3), nobody_else_spends
+
+    @contextlib.contextmanager
+    def after_another(embedding: Embedding) -> Iterator[tuple[str, ...]]:
+        monkeypatch.setattr(pipeline, "nobody_else_spends", waiting)
+        release(other, "first.h5", promise)
+        with waiting(embedding) as names:
+            yield names
+
+    monkeypatch.setattr(pipeline, "nobody_else_spends", after_another)
+    with pytest.raises(BudgetError, match="another embedding of the same data set was released"):
+        release(path, "second.h5", promise)
+    assert not load_embedding(path).ledger.entries
+
+
+def test_an_embedding_is_in_its_data_set_before_it_is_there(
+    embedding: Embedding, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One that is there alone could be released from, and no other would count it."""
+
+    def no_space(*_: object) -> None:
+        raise OutputError("no space")
+
+    monkeypatch.setattr(saving, "write_embedding", no_space)
+    with pytest.raises(OutputError, match="no space"):
+        save_embedding(embedding, tmp_path / "5.h5", data_set="digits")
+    assert [member.path for member in members_of("digits")] == [str((tmp_path / "5.h5").resolve())]
 
 
 def test_a_ceiling_counts_the_releases_that_it_was_set_for() -> None:
