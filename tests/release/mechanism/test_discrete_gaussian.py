@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 import os
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 import pytest
@@ -102,6 +103,26 @@ def test_large_sigma_is_normal(sigma: int) -> None:
     # the low bits carry noise too
     assert len(np.unique(draws % 8)) == 8
     assert stats.chisquare(np.bincount(draws % 8)).pvalue > UNLIKELY
+
+
+def test_whole_numbers_below_a_bound_are_equally_likely(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of all random words each gives a number once; those left over are drawn again, as 0 here."""
+
+    def of_all_words(size: int, kind: type[np.unsignedinteger]) -> NDArray[Any]:
+        shift = 48 if kind is np.uint64 else 0
+        whole = np.arange(2**16, dtype=np.uint64) << np.uint64(shift)
+        return (whole if size == len(whole) else np.zeros(size)).astype(kind)
+
+    monkeypatch.setattr(sampler, "_random_words", of_all_words)
+    for bound in (2, 3, 6, 1000, 40_000, 2**16 - 1):
+        small = sampler._small_below(np.full(2**16, bound))
+        one = sampler._uniform_below(bound, 2**16)  # of as few digits as it takes
+        for drawn, words in ((small, 2**16), (one, 2 ** (bound - 1).bit_length())):
+            counts = np.bincount(drawn, minlength=bound)
+            each = words // bound * (2**16 // words)
+            assert len(counts) == bound
+            assert (counts[1:] == each).all()
+            assert counts[0] == 2**16 - each * (bound - 1)
 
 
 def test_every_call_and_every_process_draws_anew() -> None:
