@@ -14,7 +14,7 @@ from ...common.features.base import FeatureMap
 from ...common.features.joint import parts_of
 from ...common.features.marginals.cells import MarginalColumn
 from ...common.schema.table import TableSchema
-from ..fit.settings import MARGINALS_LOSS
+from ..fit.descent import Loss
 from ..kernels.base import FeatureMatrix
 from ..kernels.mean_embedding import MeanEmbedding
 from ..kernels.mmd import MeanEmbeddingDistance, distance_from, squared_distance
@@ -35,6 +35,10 @@ class TableDistance:
         schema: of the release.
         device: where to compute.
         marginals_loss: weight of the marginals.
+
+    Attributes:
+        noise_floor: expected contribution of the release's noise to the distance without the
+            marginals.
     """
 
     def __init__(
@@ -43,15 +47,17 @@ class TableDistance:
         feature_map: FeatureMap,
         schema: TableSchema,
         device: torch.device,
-        marginals_loss: float = MARGINALS_LOSS,
+        marginals_loss: float,
     ) -> None:
         parts = parts_of(feature_map)
         main, weight = parts.main, parts.main_weight
         self._features: MeanEmbeddingDistance | None = None
+        self.noise_floor = 0.0
         if main is not None:
             target = torch.as_tensor(mean.values[: parts.split].T, device=device)
             noise = torch.as_tensor(mean.noise, device=device).float()
             self._features = MeanEmbeddingDistance(main, target / weight, noise / weight)
+            self.noise_floor = self._features.noise_floor
         self._places: Tensor | None = None
         if marginals := marginals_of(mean, feature_map, schema):
             places, means = record_targets(marginals)
@@ -62,31 +68,23 @@ class TableDistance:
         if pairs := pairs_of(mean, feature_map):
             self._pairs = PairDistance(pairs, device, marginals_loss)
 
-    @property
-    def noise_floor(self) -> float:
-        """Expected contribution of the release's noise to the distance without the marginals."""
-        return 0.0 if self._features is None else self._features.noise_floor
-
-    def __call__(self, records: Tensor) -> tuple[Tensor, Tensor]:
-        """The distance of a batch.
+    def __call__(self, records: Tensor) -> Loss:
+        """The distance of a batch, and its part without the marginals, which is reported.
 
         Args:
             records: (c, b, record size), values 0..1, b >= 2 of each class.
-
-        Returns:
-            Two scalars: the distance to minimise, and its part without the marginals.
         """
         features = torch.zeros((), device=records.device)
         if self._features is not None:
             features = self._features(records)
         if self._places is None:
-            return features, features.detach()
+            return Loss(features, features.detach())
         marginals = FeatureMatrix(records[..., self._places] * self._size)
         norm = self._means.square().sum(dim=1)
         distance = features + squared_distance(marginals, self._means, norm)
         if self._pairs is not None:
             distance = distance + self._pairs(records)
-        return distance, features.detach()
+        return Loss(distance, features.detach())
 
 
 @dataclass(frozen=True, eq=False)

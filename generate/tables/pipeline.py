@@ -14,7 +14,6 @@ from ..fit.settings import TableSettings
 from ..kernels.mean_embedding import pooled_mean
 from ..output.provenance import origin_of
 from .columns.estimation import estimate_columns
-from .composed import train_composed
 from .export import SavedTableGenerator
 from .generators.registry import RowGenerator
 from .marginals.released import marginals_of, with_levels
@@ -53,11 +52,7 @@ def fit_table(
     usual = parts == (KNOTS, WEIGHTED)
     if usual and (known := model_of_columns(release, settings.seed)) is not None:
         return None, SavedTableGenerator(known, release.class_weights, origin_of(opened, settings))
-    training: Training[RowGenerator]
-    if isinstance(settings, ComposedSettings):
-        training = train_composed(release, settings, device=device)
-    else:
-        training = train_table(release, settings, device=device)
+    training = train_table(release, settings, device=device)
     network = training.generator
     if PERCEPTRON in parts:
         model = RowModel(schema, network)  # its rows are not corrected

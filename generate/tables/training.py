@@ -3,29 +3,36 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TypeVar
 
 import torch
 from torch import Tensor
 
+from ...common.arguments import argument
 from ...common.errors import GeneratorError
+from ...common.features.joint import parts_of
 from ...common.runtime.device import AUTO, choose_device
 from ...common.schema.table import TableSchema
 from ...release.file.model import Release
 from ..fit.descent import Loss, Training, descend, untrained
-from ..fit.settings import TableSettings, TrainingSettings
+from ..fit.recipe import PEARL, PERCEPTRON, PLAIN, ComposedSettings
+from ..fit.settings import MARGINALS_LOSS, TableSettings, TrainingSettings
 from ..kernels.mean_embedding import pooled_mean
+from ..kernels.plain_mmd import PlainMMD
+from ..kernels.reweighted_mmd import ReweightedDistance
 from .generators.knots import TableGenerator, TableGeneratorSpec
+from .generators.perceptron import PerceptronGenerator, PerceptronSpec
 from .generators.registry import RowGenerator
 from .objective import TableDistance
 
-G = TypeVar("G", bound=RowGenerator)
-
 
 def train_table(
-    release: Release, settings: TableSettings | None = None, *, device: str = AUTO
-) -> Training[TableGenerator]:
+    release: Release, settings: TableSettings | ComposedSettings, *, device: str = AUTO
+) -> Training[RowGenerator]:
     """Train a generator so that its mean embedding comes close to the released one.
+
+    `ComposedSettings` choose a generator and an objective by name. With "mlp" and "mmd" this is
+    Algorithm 1 of Yang et al., arXiv 2303.01687: each step takes a fresh batch, with equally many
+    records of each class, and the gradient of equation 6.
 
     Guarantee:
         Post-processing: reads the release alone, so the result is as private as the release.
@@ -33,38 +40,62 @@ def train_table(
 
     Args:
         release: an opened release of a table.
-        settings: how to train.
+        settings: how to train, and, if composed, the parts.
         device: "auto", "cpu" or "cuda".
 
     Raises:
-        GeneratorError: the training diverged, or the release is not of a table.
+        GeneratorError: the training diverged, the release is not of a table, or it holds marginals,
+            which the plain loss does not support.
         DeviceError: there is no such device here.
     """
-    settings = settings or TableSettings()
     schema = release.schema
     if not isinstance(schema, TableSchema):
         raise GeneratorError("the release is of images, not of a table")
     place = choose_device(device)
-    objective = TableDistance(
-        pooled_mean(release), release.feature_map, schema, place, settings.marginals_loss
-    )
-    generator = untrained(lambda: TableGenerator(TableGeneratorSpec(), schema), settings.seed)
-    return minimise_distance(
-        generator.to(place),
-        lambda records: Loss(*objective(records)),
-        lambda: objective.noise_floor,
-        settings,
-        place,
-    )
+    distance, noise_floor = _distance(release, schema, settings, place)
+    generator = untrained(lambda: _chosen(schema, settings), settings.seed).to(place)
+    return minimise_distance(generator, distance, noise_floor, settings, place)
+
+
+def _chosen(schema: TableSchema, settings: TrainingSettings) -> RowGenerator:
+    if isinstance(settings, ComposedSettings) and settings.generator == PERCEPTRON:
+        return PerceptronGenerator(PerceptronSpec.of(schema, settings.code), schema)
+    return TableGenerator(TableGeneratorSpec(), schema)
+
+
+def _distance(
+    release: Release,
+    schema: TableSchema,
+    settings: TableSettings | ComposedSettings,
+    place: torch.device,
+) -> tuple[Callable[[Tensor], Loss], float]:
+    """The objective, and the expected contribution of the release's noise to it."""
+    if isinstance(settings, ComposedSettings) and settings.objective in (PLAIN, PEARL):
+        if settings.objective == PLAIN and parts_of(release.feature_map).marginals is not None:
+            raise GeneratorError(
+                f"{argument('objective', PLAIN)}: the release has "
+                f"{release.feature_map.describe(schema)}, and the plain loss knows the network's "
+                f"alone: embed with {argument('marginals', 0)}"
+            )
+        plain = (PlainMMD if settings.objective == PLAIN else ReweightedDistance)(release, place)
+
+        def by_itself(records: Tensor) -> Loss:
+            found = plain(records)
+            return Loss(found, found)
+
+        return by_itself, plain.noise_floor
+    weight = settings.marginals_loss if isinstance(settings, TableSettings) else MARGINALS_LOSS
+    weighted = TableDistance(pooled_mean(release), release.feature_map, schema, place, weight)
+    return weighted, weighted.noise_floor
 
 
 def minimise_distance(
-    generator: G,
+    generator: RowGenerator,
     distance: Callable[[Tensor], Loss],
-    noise_floor: Callable[[], float],
+    noise_floor: float,
     settings: TrainingSettings,
     device: torch.device,
-) -> Training[G]:
+) -> Training[RowGenerator]:
     """Minimise a generator's distance to a release, with balanced classes in each batch.
 
     Args:
@@ -86,4 +117,4 @@ def minimise_distance(
         code = torch.randn(shape, generator=random, device=device)
         return distance(generator(code, every_class, random))
 
-    return descend(generator, loss_at, noise_floor, settings)
+    return descend(generator, loss_at, lambda: noise_floor, settings)

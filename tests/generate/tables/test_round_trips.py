@@ -46,7 +46,7 @@ def test_a_card_is_first_asked_where_a_loss_is_noted(
     taken = itertools.count()
 
     def noted(records: Tensor) -> Loss:
-        loss = Loss(*distance(records))
+        loss: Loss = distance(records)
         next(taken)
         return loss
 
@@ -57,8 +57,6 @@ def test_a_card_is_first_asked_where_a_loss_is_noted(
         Traffic() as traffic,
         pytest.raises((NotImplementedError, RuntimeError), match="meta"),
     ):
-        training.minimise_distance(
-            generator, noted, lambda: 0.0, TableSettings(steps=500, batch=20), CARD
-        )
+        training.minimise_distance(generator, noted, 0.0, TableSettings(steps=500, batch=20), CARD)
     assert sum(traffic.sent) == 0
     assert next(taken) == AT_ONCE
