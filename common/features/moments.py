@@ -149,6 +149,14 @@ class MomentFeatures:
         return len(self.numbers) + len(self.categories)
 
     @cached_property
+    def column(self) -> Tensor:
+        """The column of each entry of z, numbers first; 0 for the constant. int64 (k,)."""
+        found = torch.zeros(self.factors, dtype=torch.int64)
+        for number, place in enumerate(self.places.values(), 1):
+            found[place] = number
+        return found
+
+    @cached_property
     def times(self) -> Tensor:
         """The factor of each entry of z, int64 (k,): 1, except for the target."""
         found = torch.ones(self.factors, dtype=torch.int64)

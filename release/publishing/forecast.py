@@ -188,10 +188,7 @@ class _Simulation:
         varies = np.diag(covariance) > least**2
         numeric = np.zeros(len(mean), dtype=np.bool_)
         numeric[1 : 1 + len(moments.numbers)] = True
-        column = np.repeat(
-            np.arange(1 + moments.columns),
-            [1] + [1] * len(moments.numbers) + [count for _, count in moments.categories],
-        )
+        column = moments.column.numpy()
         classes = range(len(schema.classes))
         of_class = [labels[:rows] == label for label in classes]
         means = [

@@ -228,11 +228,11 @@ def _of_size(moments: MomentFeatures) -> tuple[NDArray[np.float64], float]:
         that of each product is 1.
     """
     each, own = np.zeros(moments.factors), np.zeros(moments.factors)
-    column = np.zeros(moments.factors, dtype=np.int64)
+    column = moments.column.numpy()
     each[0], own[0] = CONSTANT, CONSTANT**2
-    for number, (first, count) in enumerate(moments.categories, 1):
+    for first, count in moments.categories:
         place = moments.places[first]
-        column[place], each[place], own[place] = number, INDICATOR / count, INDICATOR**2 / count
+        each[place], own[place] = INDICATOR / count, INDICATOR**2 / count
     # Coefficients of numbers are 0, and within a column only the diagonal is nonzero.
     expected = np.outer(each, each) * (column[:, None] != column) + np.diag(own)
     precision = float(np.square(expected).sum())

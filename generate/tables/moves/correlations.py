@@ -40,7 +40,7 @@ class Correlations:
         self, released: ReleasedMoments, records: Tensor, others: Sequence[Departure] = ()
     ) -> None:
         self._released, self._departure = released, Departure.of(released, records)
-        own, column = self._departure, released.columns()
+        own, column = self._departure, released.features.column
         here = own.products(released.factors(records).double())
         difference, self._ridge = own.difference, torch.full_like(own.noise, torch.inf)
         belongs = torch.nn.functional.one_hot(column).double()
@@ -62,10 +62,6 @@ class Correlations:
         start = _as_correlations(torch.where(among, believed, 0.0).fill_diagonal_(1.0))
         self._theta = torch.where(among, -torch.linalg.inv(start), 0.0)
 
-    def standardised(self, records: Tensor) -> Tensor:
-        """Numbers and indicators, standardised, float32 (n, k)."""
-        return self._departure.standardised(self._released.factors(records)).float()
-
     def learn(self, records: Tensor) -> None:
         """Update the energy by what the products of the current rows still lack."""
         missing = self._seen - self._departure.products(self._released.factors(records).double())
@@ -76,8 +72,8 @@ class Correlations:
 
     def swap_gains(self, records: Tensor) -> ProductGains:
         """The gains of swaps between the first half of the rows and the second."""
-        places = self._released.features.places
-        return ProductGains(self.standardised(records), self._theta.float(), places)
+        numbers = self._departure.standardised(self._released.factors(records)).float()
+        return ProductGains(numbers, self._theta.float(), self._released.features.places)
 
 
 class ProductGains:
@@ -105,23 +101,18 @@ class ProductGains:
         Rows x and y have the energy x^T A x / 2 + y^T A y / 2, without squares of x_j and y_j, so
         it changes by (y_j - x_j) (A (x - y))_j.
         """
-        place = self._place(block)
-        if place is None:
+        if (place := self._places.get(block.first)) is None:
             return 0.0
         gain: Tensor = -torch.linalg.vecdot(self._apart[:, place], self._towards[:, place])
         return gain
 
     def accept(self, block: Block, chosen: Tensor) -> None:
         """Record that some pairs, int64 (m,), have swapped their values of a column."""
-        place = self._place(block)
-        if place is None:
+        if (place := self._places.get(block.first)) is None:
             return
         twice = 2 * self._apart[chosen, place]
         self._apart[chosen, place] -= twice
         self._towards[chosen] -= twice @ self.coefficients[place]
-
-    def _place(self, block: Block) -> slice | None:
-        return self._places.get(block.first)
 
 
 def _as_correlations(noisy: Tensor) -> Tensor:

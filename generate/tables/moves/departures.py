@@ -65,13 +65,6 @@ class ReleasedMoments:
         # Each product of two factors appears twice, with independent noise.
         return cls(moments, products, noise / parts.moment_weight / np.sqrt(2))
 
-    def columns(self) -> Tensor:
-        """The column of each entry of z, numbers first; 0 for the constant. int64 (k,)."""
-        found = torch.zeros(self.features.factors, dtype=torch.int64)
-        for column, place in enumerate(self.features.places.values()):
-            found[place] = 1 + column
-        return found
-
     def factors(self, records: Tensor) -> Tensor:
         """The vectors z, (n, k), of rows (n, record size), values 0..1, as read back.
 
@@ -144,7 +137,7 @@ class Departure:
         of_noise = centre @ possible @ centre.T
         left = noise_variances(of_noise)
         longer = centre.square().sum(dim=1)
-        column = released.columns()
+        column = released.features.column
         return cls(
             mean,
             scale,
