@@ -8,6 +8,7 @@ from typing import Final
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from scipy.linalg import block_diag
 from torch import Tensor
 
 from ....common.schema.encoding import NumericEncoding
@@ -30,12 +31,7 @@ class Columns:
         self.marginals = marginals
         self.sizes = [int(marginal.shares.shape[1]) for marginal in marginals]
         self.choices = [_choices(marginal) for marginal in marginals]
-        overlaps = [_overlap(marginal) for marginal in marginals]
-        self.overlap = np.zeros((sum(self.sizes), sum(len(one[0]) for one in overlaps)))
-        cell = choice = 0
-        for one in overlaps:
-            self.overlap[cell : cell + len(one), choice : choice + one.shape[1]] = one
-            cell, choice = cell + len(one), choice + one.shape[1]
+        self.overlap: Shares = block_diag(*map(_overlap, marginals))
 
     def known(self, shares: Shares) -> tuple[ColumnMarginal, ...]:
         """Marginals with the given shares (classes, cells of all columns), taken as exact."""

@@ -122,9 +122,6 @@ class EvidenceSource:
         noise = float(self.mean.noise[label]) / self.weight
         known = self.columns.known(shares[None])
         rows = torch.from_numpy(independent_rows(_ROWS, 0, known, self.schema, self.random))
-        return self._evidence(shares, rows, goal, noise)
-
-    def _evidence(self, shares: Shares, rows: Tensor, goal: Tensor, noise: float) -> Evidence:
         left = goal - self.tangents.mean(rows)
         moves = self._moves(rows[:_CHANGED])
         at = torch.from_numpy(shares @ self.columns.overlap).float()

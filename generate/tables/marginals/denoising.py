@@ -139,9 +139,9 @@ def table_shares(noisy: Shares, noise: float, model: Shares | None = None) -> Sh
 
     There are many cells, and where columns depend on each other most are nearly empty. The positive
     noise in these adds up to rows that break the dependence. So the distribution of orders of
-    magnitude is learnt from the table itself (nonparametric maximum likelihood by the EM algorithm,
-    Laird 1978; empirical Bayes). If a model of the table is given, so is how often a cell's share
-    equals the model's, or nearly does.
+    magnitude is learnt from the table itself (nonparametric maximum likelihood, Laird 1978;
+    empirical Bayes). If a model of the table is given, so is how often a cell's share equals the
+    model's, or nearly does.
 
     Args:
         noisy: (cells,).
@@ -165,14 +165,28 @@ def table_shares(noisy: Shares, noise: float, model: Shares | None = None) -> Sh
             exact = -0.5 * apart**2 - math.log(deviation * math.sqrt(2 * math.pi))
             logs, found = np.c_[logs, exact], np.c_[found, model]
         likelihoods = _likelihoods(logs)
-        frequent = np.full(logs.shape[1], 1 / logs.shape[1])
-        for _ in range(_EM_STEPS):
-            # The mean posterior of each case over cells, as two matrix-vector products.
-            frequent = frequent * ((1 / (likelihoods @ frequent)) @ likelihoods) / len(likelihoods)
+        frequent = mixture_weights(likelihoods)
         shares: Shares = (_normalised(likelihoods * frequent) * found).sum(axis=1)
         return shares
 
     return _with_sum_one(posterior_means, noisy, deviation)
+
+
+def mixture_weights(likelihoods: Shares) -> Shares:
+    """The most likely weights of a mixture's components, by the EM algorithm.
+
+    Args:
+        likelihoods: of each observation under each component, (observations, components), up to a
+            factor in each row.
+
+    Returns:
+        float64 (components,), of sum 1.
+    """
+    weights = np.full(likelihoods.shape[1], 1 / likelihoods.shape[1])
+    for _ in range(_EM_STEPS):
+        # The mean posterior of each component, as two matrix-vector products.
+        weights = weights * ((1 / (likelihoods @ weights)) @ likelihoods) / len(likelihoods)
+    return weights
 
 
 def _magnitudes(noise: float, smallest: float = _LEAST) -> Shares:

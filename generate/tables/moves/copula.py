@@ -16,12 +16,13 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtr, ndtri
 
+from ..marginals.denoising import mixture_weights
+
 _ANGLES: Final = np.linspace(-1.5, 1.5, 61)
 _CORRELATIONS: Final = np.sin(_ANGLES)
 """Candidate correlations, denser where they are large."""
 _SPREADS: Final = 0.05 * 2.0 ** np.arange(6)
 """Standard deviations of angles about 0: the components of the prior on correlations."""
-_EM_STEPS: Final = 100
 _NODES: Final = 8
 """Ranks within a cell over which the conditional distribution is averaged."""
 _EXACT: Final = 1e-12
@@ -91,10 +92,7 @@ class PairCopulas:
             logs[table.pair] = logs.get(table.pair, np.zeros(len(_ANGLES))) + of_table
         likely = np.exp(np.array([each - each.max() for each in logs.values()]))  # (pairs, angles)
         chances = likely @ _PRIORS.T  # (pairs, priors)
-        frequent = np.full(len(_PRIORS), 1 / len(_PRIORS))
-        for _ in range(_EM_STEPS):
-            frequent = frequent * ((1 / (chances @ frequent)) @ chances) / len(chances)
-        posterior = likely * (frequent @ _PRIORS)
+        posterior = likely * (mixture_weights(chances) @ _PRIORS)
         posterior /= posterior.sum(axis=1, keepdims=True)
         return cls(dict(zip(logs, posterior, strict=True)))
 

@@ -128,11 +128,7 @@ class Counts:
         return (self._theta / self._scale).float()
 
     def codes(self, records: Tensor) -> Tensor:
-        """The cell of each side in rows (n, record size) of values 0..1, as read back.
-
-        Returns:
-            int32 (sides, n).
-        """
+        """See `TablePlaces.codes`."""
         return self._places.codes(records)
 
     def cells(self, codes: Tensor) -> Tensor:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Protocol
 
 from torch import Tensor
@@ -33,19 +31,3 @@ class Energy(Protocol):
     def swap_gains(self, records: Tensor) -> SwapGains:
         """The gains of swaps between the first half of the rows and the second."""
         ...
-
-
-@dataclass(frozen=True)
-class SumOfGains:
-    """A sum of several."""
-
-    parts: Sequence[SwapGains]
-
-    def gain(self, block: Block) -> Tensor | float:
-        """See `SwapGains`."""
-        return sum(part.gain(block) for part in self.parts)
-
-    def accept(self, block: Block, chosen: Tensor) -> None:
-        """See `SwapGains`."""
-        for part in self.parts:
-            part.accept(block, chosen)

@@ -17,7 +17,7 @@ from ....common.features.ntk.map import TangentFeatures
 from ....common.runtime.threads import Each, finish
 from ....common.schema.encoding import Block
 from .counts import Counts
-from .energy import Energy, SumOfGains
+from .energy import Energy
 
 _PAIRS: Final = 1024
 """Pairs of rows in a batch: with fewer, threads wait for the interpreter; with many more, the
@@ -175,14 +175,7 @@ class ReluFeatures:
     ) -> None:
         """Try to swap values of each row with some other row, which is then restored.
 
-        Args:
-            records: (n, record size), values 0..1, changed in place.
-            others: rows that values are taken from, (k, record size).
-            theta: (d,).
-            blocks: columns whose values are swapped, one by one.
-            random: chooses the other rows, and decides.
-            energies: further parts of the energy.
-            each: distributes the work; the result does not depend on how.
+        Args are those of `swap`, and `others`: rows that values are taken from, (k, record size).
         """
         form = self._along(theta)
 
@@ -206,14 +199,8 @@ class ReluFeatures:
     ) -> None:
         """Try to replace each row's value in each column by that of some other row.
 
-        Args:
-            records: (n, record size), values 0..1, changed in place.
-            others: rows that values are taken from, (k, record size).
-            theta: (d,).
-            blocks: columns whose values are replaced, one by one.
-            random: chooses the other rows, and decides.
-            tables: energy that the other rows follow; None if their columns are independent.
-            each: distributes the work; the result does not depend on how.
+        Args are those of `swap_with`, and `tables`: energy that the other rows follow; None if
+        their columns are independent.
         """
         form = self._along(theta)
 
@@ -280,7 +267,7 @@ class _LinearForm:
         energies: Sequence[Energy] = (),
     ) -> None:
         """Swap values between the first half of the rows and the second, in place."""
-        gains = SumOfGains([energy.swap_gains(records) for energy in energies])
+        further = [energy.swap_gains(records) for energy in energies]
         half = len(records) // 2
         sums = torch.addmm(self.biases, records, self.weights)
         square = torch.linalg.vecdot(records, records)
@@ -296,7 +283,8 @@ class _LinearForm:
             torch.add(sums[:half], difference, out=new_sums[:half])
             torch.sub(sums[half:], difference, out=new_sums[half:])
             new_value = self._of(new_sums, new_square)
-            gain = (new_value - value).view(2, half).sum(dim=0) + gains.gain(block)
+            gain = (new_value - value).view(2, half).sum(dim=0)
+            gain = gain + sum(gains.gain(block) for gains in further)
             chance = torch.from_numpy(-random.standard_exponential(half, dtype=np.float32))
             chosen = ((chance < gain) & change.any(dim=1)).nonzero()[:, 0]
             both = torch.cat([chosen, chosen + half])
@@ -304,7 +292,8 @@ class _LinearForm:
             records[:half, place][chosen], records[half:, place][chosen] = taken, given
             sums[both], square[both] = new_sums[both], new_square[both]
             value[both] = new_value[both]
-            gains.accept(block, chosen)
+            for gains in further:
+                gains.accept(block, chosen)
 
     def resample(
         self,

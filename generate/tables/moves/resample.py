@@ -27,13 +27,12 @@ from __future__ import annotations
 from typing import Final
 
 import numpy as np
-import torch
 from torch import Tensor
 
 from ....common.display.console import Advance
 from ....common.runtime.threads import Each
+from .conditioned import Moves
 from .counts import Counts
-from .energy import Energy
 from .goal import Goal
 
 RIDGE: Final = 0.07
@@ -49,7 +48,7 @@ _LATER_ROUNDS: Final = 30
 _WINDOW: Final = 10
 
 
-class ResamplingMoves:
+class ResamplingMoves(Moves):
     """The chain that replaces values of a class's rows.
 
     Args:
@@ -72,9 +71,9 @@ class ResamplingMoves:
         random: np.random.Generator,
         each: Each = map,
     ) -> None:
+        super().__init__(goal, random, each)
         self.others, self._tables = others, tables
-        self._goal, self._random, self._each = goal, random, each
-        self._theta = torch.zeros_like(goal.mean)
+        self._energies += [] if tables is None else [tables]
 
     def fit(self, records: Tensor, advance: Advance) -> None:
         """Fit theta, and move rows to the tilted distribution.
@@ -94,17 +93,9 @@ class ResamplingMoves:
             self._replace(records)
 
     def continue_chain(self, records: Tensor) -> None:
-        """Make duplicated rows differ, in place; theta stays fixed."""
+        """See `Moves`; theta stays fixed."""
         for _ in range(_LATER_ROUNDS):
             self._replace(records)
-
-    def swap_with(self, records: Tensor, others: Tensor, condition: Energy) -> None:
-        """See `conditioned`."""
-        columns = self._goal.some_columns(self._random)
-        energies = [condition] if self._tables is None else [self._tables, condition]
-        self._goal.tangents.swap_with(
-            records, others, self._theta, columns, self._random, energies, self._each
-        )
 
     def _replace(self, records: Tensor) -> None:
         goal, random = self._goal, self._random

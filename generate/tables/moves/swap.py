@@ -29,9 +29,9 @@ from torch import Tensor
 
 from ....common.display.console import Advance
 from ....common.runtime.threads import Each, finish
+from .conditioned import Moves
 from .correlations import Correlations
 from .counts import Counts
-from .energy import Energy
 from .goal import Departures, Goal
 
 _WINDOW: Final = 10
@@ -46,7 +46,7 @@ _LATER_ROUNDS: Final = 8
 """Rounds after each doubling of the rows."""
 
 
-class SwapMoves:
+class SwapMoves(Moves):
     """The chain that swaps values between a class's rows.
 
     Args:
@@ -63,11 +63,9 @@ class SwapMoves:
         each: Each = map,
         others: Sequence[Departures] = (),
     ) -> None:
-        self._goal, self._random, self._rate, self._each = goal, random, _RATE, each
-        self._others = others
-        self._theta, self._step = torch.zeros_like(goal.mean), torch.zeros_like(goal.mean)
-        self._ridge = 0.0
-        self._energies: list[Energy] = []
+        super().__init__(goal, random, each)
+        self._others, self._rate, self._ridge = others, _RATE, 0.0
+        self._step = torch.zeros_like(goal.mean)
 
     def fit(self, records: Tensor, advance: Advance) -> None:
         """Swap values until the mean feature gets no closer to its target.
@@ -96,17 +94,9 @@ class SwapMoves:
             before = distance
 
     def continue_chain(self, records: Tensor) -> None:
-        """Make duplicated rows differ, in place."""
+        """See `Moves`."""
         for _ in range(_LATER_ROUNDS):
             self._round(records)
-
-    def swap_with(self, records: Tensor, others: Tensor, condition: Energy) -> None:
-        """See `conditioned`."""
-        columns = self._goal.some_columns(self._random)
-        energies = [*self._energies, condition]
-        self._goal.tangents.swap_with(
-            records, others, self._theta, columns, self._random, energies, self._each
-        )
 
     def _round(self, records: Tensor) -> float:
         """Do one round; return the squared distance of the mean features before it."""
