@@ -101,7 +101,7 @@ def noisy_columns(data: Data, run: Run) -> Table:
             if count
         ]
         labels = np.repeat(np.arange(len(counts)), counts)
-        rows = to_table(schema, np.concatenate(made), labels).table
+        rows = to_table(schema, np.concatenate(made), labels)
         parquet.write_table(rows, folder / "rows.parquet")
         return read_real_table(folder / "rows.parquet", "train", schema)
 

@@ -46,8 +46,8 @@ def export_points(opened: OpenedDistilled, folder: Path, *, safe_csv: bool = Fal
             images = pictures(pixels, schema.channels)
             write_images(temporary, images, labels, schema.classes)
         else:
-            drawn = to_table(schema, (values / schema.levels).astype(np.float32), labels)
-            write_rows(temporary, drawn.table, schema, safe_csv=safe_csv)
+            table = to_table(schema, (values / schema.levels).astype(np.float32), labels)
+            write_rows(temporary, table, schema, safe_csv=safe_csv)
 
 
 def _provenance(opened: OpenedDistilled) -> dict[str, Any]:

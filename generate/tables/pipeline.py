@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import torch
 
-from ...common.errors import GeneratorError
 from ...common.runtime.device import AUTO, choose_device
 from ...common.schema.table import TableSchema
 from ...release.file.model import OpenedRelease, Release
@@ -29,7 +28,7 @@ def fit_table(
     """Fit a generator of rows to a release.
 
     Args:
-        opened: the release.
+        opened: the release, of a table.
         settings: how to train.
         device: "auto", "cpu" or "cuda".
 
@@ -38,13 +37,12 @@ def fit_table(
         sampling needs.
 
     Raises:
-        GeneratorError: the training diverged, or the release is of images.
+        GeneratorError: the training diverged.
         DeviceError: there is no such device here.
     """
     release = opened.release
-    if not isinstance(release.schema, TableSchema):
-        raise GeneratorError("the release is of images, not of a table")
     schema = release.schema
+    assert isinstance(schema, TableSchema)
     choose_device(device)  # refuse a missing device even if it is not needed
     parts = KNOTS, WEIGHTED
     if isinstance(settings, ComposedSettings):

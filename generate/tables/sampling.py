@@ -239,7 +239,9 @@ def corrected_rows(
     return rows
 
 
-def to_table(schema: TableSchema, records: NDArray[np.float32], labels: NDArray[np.int64]) -> Drawn:
+def to_table(
+    schema: TableSchema, records: NDArray[np.float32], labels: NDArray[np.int64]
+) -> pa.Table:
     """Turn encoded rows into a table with the source's types that keeps all constraints.
 
     Args:
@@ -251,6 +253,5 @@ def to_table(schema: TableSchema, records: NDArray[np.float32], labels: NDArray[
         GeneratorError: the constraints contradict each other.
     """
     values = values_of(schema, records, labels)
-    repaired = repair(values, schema, seed=0)
-    share = float(repaired.mean()) if schema.constraints else None
-    return Drawn(table_of(schema, values), share)
+    repair(values, schema, seed=0)
+    return table_of(schema, values)

@@ -265,8 +265,6 @@ class _Repairs:
     def copy(self) -> None:
         """Copy the values in rules from other rows, where rules are still broken."""
         broken = _broken(self._rules, self._values)
-        if not broken.any():
-            return
         if broken.all():
             raise GeneratorError(
                 "constraints: no row was found that keeps all of them: do they contradict each "

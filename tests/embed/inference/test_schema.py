@@ -389,7 +389,7 @@ def test_times_of_all_units_and_views_of_texts_are_drafted(
     assert np.array_equal(values["at"], [-3_599, 3_600, np.nan, 7_201], equal_nan=True)
     assert values["town"].tolist() == [1, 0, -1, 1]
     made = to_dataframe(
-        to_table(schema, (batch.records / 255).astype(np.float32), batch.labels).table, schema
+        to_table(schema, (batch.records / 255).astype(np.float32), batch.labels), schema
     )
     assert made["at"].dtype == f"M8[{stored}]"
 

@@ -84,7 +84,7 @@ def test_rows_are_read_and_made_at_their_steps(tmp_path: Path) -> None:
     assert np.array_equal(read["cost"], [0.0, np.nan, 1.12], equal_nan=True)
     assert read["half"].tolist() == [0.35, -0.6, 0.0]
     records = np.random.default_rng(0).random((500, SCHEMA.record_size), dtype=np.float32)
-    made = to_table(SCHEMA, records, np.zeros(500, dtype=np.int64)).table
+    made = to_table(SCHEMA, records, np.zeros(500, dtype=np.int64))
     assert set(made.column("limit").to_pylist()) <= set(range(10_000, 500_001, 10_000))
     costs = [cost for cost in made.column("cost").to_pylist() if cost is not None]
     assert all(cost == round(cost, 2) for cost in costs)

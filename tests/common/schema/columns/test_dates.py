@@ -160,16 +160,14 @@ def test_dates_are_steps_and_come_back_as_they_were(tmp_path: Path) -> None:
 
     source = TableSource.open(tmp_path / "a.csv", SCHEMA)
     (batch,) = source.batches(9)
-    made = to_table(SCHEMA, (batch.records / 255).astype(np.float32), batch.labels).table
+    made = to_table(SCHEMA, (batch.records / 255).astype(np.float32), batch.labels)
     assert [str(kind) for kind in made.schema.types] == ["date32[day]", "timestamp[us]"]
     assert made.column("born").to_pylist()[1] is None
     made_hours = made.column("seen").cast("int64").to_numpy() / 3600e6
     assert np.abs(made_hours - hours).max() < 8784 / 255
     assert np.array_equal(made_hours, np.rint(made_hours))
     texts = replace(SEEN, dtype="string", unit=TimeUnit.DAY, lower=18262, upper=18628)
-    as_texts = to_table(
-        TableSchema((texts,)), np.full((1, 21), 0, np.float32), batch.labels[:1]
-    ).table
+    as_texts = to_table(TableSchema((texts,)), np.full((1, 21), 0, np.float32), batch.labels[:1])
     assert as_texts.column("seen").to_pylist() == ["2020-01-01 00:00:00"]
 
 

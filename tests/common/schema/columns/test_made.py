@@ -43,7 +43,7 @@ def test_they_stand_among_the_columns() -> None:
 
 def test_a_generated_table_has_them_again(tmp_path: Path) -> None:
     records = np.random.default_rng(0).random((12, SCHEMA.record_size), dtype=np.float32)
-    made = to_table(SCHEMA, records, np.zeros(12, dtype=np.int64)).table
+    made = to_table(SCHEMA, records, np.zeros(12, dtype=np.int64))
     write_rows(tmp_path, made, SCHEMA)
     lines = (tmp_path / "table.csv").read_text().splitlines()
     assert lines[0] == "id,age,pay,notes,grade,town,ill,number"
