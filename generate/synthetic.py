@@ -25,7 +25,7 @@ from .output import generator_file
 from .output.folder import require_replaceable
 from .output.generator_file import GENERATOR
 from .output.provenance import warn_unless_private
-from .output.records import read_images, read_named_images, read_rows
+from .output.records import read_images, read_rows
 from .tables.export import KIND, SavedTableGenerator, understand_table_generator, write_table
 from .tables.rows.dataframe import to_dataframe
 
@@ -71,7 +71,7 @@ class Synthetic:
             GeneratorError: the folder no longer exists, or pandas is not installed.
         """
         if self.schema is None:
-            return read_images(self.path)
+            return read_images(self.path)[:2]
         return to_dataframe(read_rows(self.path), self.schema)
 
     def save_pictures(self) -> Path:
@@ -86,7 +86,7 @@ class Synthetic:
         """
         require_pictures(True, is_table=self.schema is not None)
         archive, beside = self.path / PICTURES, self.path / IMAGES
-        content = pictures(*read_named_images(self.path))
+        content = pictures(*read_images(self.path))
         mode = stat.S_IMODE(beside.stat().st_mode)  # the pictures get the permissions of the images
         write_atomically(archive, content, mode=mode)
         return archive

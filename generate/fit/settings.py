@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from dataclasses import asdict, dataclass
-from typing import Any, Final
+from dataclasses import dataclass
+from typing import Final
 
 from ...common.arguments import MOST_SEED, positive, whole
 from ...common.display.representations import BriefRepr
@@ -43,10 +43,6 @@ class TrainingSettings(BriefRepr):
             seed=whole(self.seed, "seed", GeneratorError, most=MOST_SEED),
             learning_rate=positive(self.learning_rate, "learning_rate", GeneratorError),
         )
-
-    def to_json(self) -> dict[str, Any]:
-        """The settings as a plain mapping."""
-        return asdict(self)
 
     def rate(self, step: int) -> float:
         """The learning rate after some steps, relative to the initial one, along a cosine."""

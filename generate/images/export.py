@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import io
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Final
 
@@ -107,7 +107,7 @@ def write_found_points(folder: Path, saved: SavedImageGenerator, points: Inducin
     Raises:
         OutputError: the folder cannot be written.
     """
-    more = {"kernel": points.kernel, "points": points.settings.to_json()}
+    more = {"kernel": points.kernel, "points": asdict(points.settings)}
     with _with_generator(folder, saved, more) as temporary:
         images = saved.preparation.turned_back(points.images(saved.generator.spec.channels))
         write_images(temporary, images, points.labels, saved.classes)
@@ -142,9 +142,7 @@ def write_images(
         labels: int64 (n,).
         classes: the name of each.
     """
-    archive = io.BytesIO()
-    np.savez_compressed(archive, x=images, y=labels, classes=np.array(classes))
-    (folder / IMAGES).write_bytes(archive.getbuffer())
+    np.savez_compressed(folder / IMAGES, x=images, y=labels, classes=np.array(classes))
     (folder / PREVIEW).write_bytes(_preview(images, labels, len(classes)))
 
 
@@ -156,9 +154,7 @@ def write_points(folder: Path, values: NDArray[np.float32], labels: NDArray[np.i
         values: float32 (m, D).
         labels: int64 (m,).
     """
-    archive = io.BytesIO()
-    np.savez_compressed(archive, x=values, y=labels)
-    (folder / POINTS).write_bytes(archive.getbuffer())
+    np.savez_compressed(folder / POINTS, x=values, y=labels)
 
 
 def understand_image_generator(

@@ -10,7 +10,7 @@ steps.
 from __future__ import annotations
 
 import math
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
@@ -81,10 +81,6 @@ class PointSettings:
                 f"{argument('per_class', self.per_class, option='--points')}: "
                 f"{self.per_class * classes:,} in all classes; at most {MOST_POINTS:,}"
             )
-
-    def to_json(self) -> dict[str, Any]:
-        """A plain mapping."""
-        return asdict(self)
 
 
 @dataclass(frozen=True, eq=False)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
@@ -26,6 +27,10 @@ _DESCRIPTION: Final = "dpntk"
 _LARGEST_FILE: Final = 1 << 34
 _MAP: Final = "map."
 """Prefix of a feature map's arrays among those of a part."""
+_WHICH: Final = "generator"
+_SPEC: Final = "spec"
+OF_A_NETWORK: Final = {_WHICH, _SPEC}
+"""What a description says of a network; see `described`."""
 
 Description = dict[str, Any]
 Weights = dict[str, Tensor]
@@ -33,7 +38,23 @@ Arrays = dict[str, NDArray[Any]]
 """The arrays of a part of a generator, by names of its own."""
 Network = TypeVar("Network", bound=nn.Module)
 Saved = TypeVar("Saved")
-Spec = TypeVar("Spec")
+
+
+@dataclass(frozen=True)
+class Spec:
+    """Everything needed to rebuild a network, except its weights and the schema: whole numbers.
+
+    Each kind of spec checks the range of its own.
+    """
+
+    def to_json(self) -> dict[str, Any]:
+        """A plain mapping."""
+        return asdict(self)
+
+
+Kinds = Mapping[str | None, tuple[type[Any], type[Any]]]
+"""Networks and their specs, by the names that files have for them; None for the one that goes
+without a name."""
 
 
 def serialise(description: Description, weights: Mapping[str, Tensor]) -> bytes:
@@ -99,19 +120,32 @@ def _metadata(content: bytes) -> dict[str, str]:
     return header["__metadata__"]
 
 
-def spec_from(kind: type[Spec], document: Mapping[str, Any]) -> Spec:
-    """Build a dataclass of integers, which checks their range itself, from its fields.
+def described(network: Network, kinds: Kinds) -> Description:
+    """The name and spec needed to rebuild a network, beside its weights."""
+    which = next(name for name, (kind, _) in kinds.items() if isinstance(network, kind))
+    spec = network.spec
+    assert isinstance(spec, Spec)
+    return {**({} if which is None else {_WHICH: which}), _SPEC: spec.to_json()}
+
+
+def kind_and_spec(description: Mapping[str, Any], kinds: Kinds) -> tuple[Any, Any]:
+    """The class and the spec of the described network.
 
     Raises:
-        GeneratorError: it has other fields, or one is out of range.
+        GeneratorError: there is no such network, its spec has other fields, or one is out of range.
+        KeyError: there is no spec.
     """
+    which = description.get(_WHICH)
+    if not isinstance(which, str | None) or which not in kinds:
+        raise GeneratorError("its generator is not one that this dpntk knows")
+    kind, form = kinds[which]
     try:
-        spec = kind(**document)
+        spec = form(**description[_SPEC])
     except TypeError as error:
         raise GeneratorError("the generator's description is not one of dpntk's") from error
     if not all(type(number) is int for number in vars(spec).values()):
         raise GeneratorError("the generator's description is not one of whole numbers")
-    return spec
+    return kind, spec
 
 
 def class_shares(stored: object, classes: int) -> NDArray[np.float64]:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from dataclasses import asdict
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
 import torch
 
@@ -18,19 +19,12 @@ from ...release.file.model import OpenedRelease, Release
 from ...release.file.statement import NOT_PRIVATE
 from ..fit.descent import Training
 from ..fit.settings import TrainingSettings
+from .generator_file import Spec
 
 _LARGE: Final = 0.3
 """About the size of typical correlations."""
 _NAMED: Final = 10
 """At most this many indistinct classes are named; `dpntk inspect` names all."""
-
-
-class Spec(Protocol):
-    """Everything needed to rebuild a generator, except its weights."""
-
-    def to_json(self) -> dict[str, Any]:
-        """A plain mapping."""
-        ...
 
 
 def origin_of(
@@ -47,7 +41,7 @@ def origin_of(
         training: its outcome; None if nothing was trained.
         spec: of the generator, if there is one.
     """
-    trained: dict[str, Any] = {"settings": settings.to_json()}
+    trained: dict[str, Any] = {"settings": asdict(settings)}
     if spec is not None:
         trained |= {"generator": spec.to_json()}
     if training is not None:

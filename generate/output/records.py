@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import contextlib
 import io
-from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -21,31 +19,17 @@ if TYPE_CHECKING:
 _LARGEST_FILE: Final = 1 << 36
 
 
-@contextlib.contextmanager
-def _archive(folder: Path) -> Iterator[Mapping[str, NDArray[Any]]]:
-    """Open the arrays of a folder of images."""
+def read_images(folder: Path) -> tuple[NDArray[Any], NDArray[Any], tuple[str, ...]]:
+    """Read the images in a folder.
+
+    Returns:
+        Images, uint8 (n, side, side[, 3]); labels, int64 (n,); and the name of each class.
+
+    Raises:
+        GeneratorError: they no longer exist.
+    """
     content = untrusted_files.read(folder / IMAGES, _LARGEST_FILE, refusal=GeneratorError)
     with np.load(io.BytesIO(content), allow_pickle=False) as archive:
-        yield archive
-
-
-def read_images(folder: Path) -> tuple[NDArray[Any], NDArray[Any]]:
-    """Read images, uint8 (n, side, side[, 3]), and labels, int64 (n,), from a folder.
-
-    Raises:
-        GeneratorError: they no longer exist.
-    """
-    with _archive(folder) as archive:
-        return archive["x"], archive["y"]
-
-
-def read_named_images(folder: Path) -> tuple[NDArray[Any], NDArray[Any], tuple[str, ...]]:
-    """The same, and the name of each class.
-
-    Raises:
-        GeneratorError: they no longer exist.
-    """
-    with _archive(folder) as archive:
         return archive["x"], archive["y"], tuple(archive["classes"].tolist())
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import math
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any, Final
 
@@ -12,6 +12,7 @@ import torch
 from torch import Tensor, nn
 
 from ....common.schema.image import GREY
+from ...output.generator_file import Spec
 from .networks.spec import require_form
 
 _FACTOR_SCALE: Final = 0.1
@@ -25,7 +26,7 @@ _FARTHEST: Final = 2.0**100
 
 
 @dataclass(frozen=True)
-class GeneratorSpec:
+class GeneratorSpec(Spec):
     """Everything needed to rebuild a generator, except its weights.
 
     Attributes:
@@ -55,7 +56,7 @@ class GeneratorSpec:
 
     def to_json(self) -> dict[str, Any]:
         """A plain mapping; for grey images it leaves out the channels."""
-        document = asdict(self)
+        document = super().to_json()
         if self.channels == GREY:
             del document["channels"]
         return document

@@ -17,9 +17,9 @@ the same thing. Grey images are not mirrored, as they may show letters, or the l
 from __future__ import annotations
 
 import math
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 import torch
@@ -28,6 +28,7 @@ from torch import Tensor, nn
 
 from ....common.errors import GeneratorError
 from ....common.schema.image import COLOUR, GREY, ImageSchema
+from ...output.generator_file import Spec
 from ..cosine_transform import cosines
 from .networks.spec import require_form
 
@@ -54,7 +55,7 @@ _MOST_IMAGES: Final = 1 << 16
 
 
 @dataclass(frozen=True)
-class GallerySpec:
+class GallerySpec(Spec):
     """Everything needed to rebuild a gallery, except its waves.
 
     Attributes:
@@ -91,10 +92,6 @@ class GallerySpec:
         """Length of the latent code: the choice of image, mirroring, and two shifts."""
         return 4
 
-    def to_json(self) -> dict[str, Any]:
-        """A plain mapping."""
-        return asdict(self)
-
 
 class Gallery(nn.Module):
     """Maps a latent code and class to one of the class's images, shifted and perhaps mirrored.
@@ -114,15 +111,7 @@ class Gallery(nn.Module):
         self.shared = nn.Parameter(torch.zeros(spec.classes, 1, *form))
 
     def forward(self, code: Tensor, classes: Tensor) -> Tensor:
-        """Pick the same number of images of each of some classes.
-
-        Args:
-            code: (k, b, 4), standard normal.
-            classes: int64 (k,), the class of each group.
-
-        Returns:
-            (k, b, channels * side * side), values 0..1.
-        """
+        """Pick images; see `ConditionalGenerator.forward`."""
         which = _place(code[..., 0], self.spec.images)
         own, shared = self.waves[classes[:, None], which], _COMMON * self.shared[classes]
         images = self._shown((own + shared).flatten(0, 1)).clamp(0.0, 1.0)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
-from ....common.errors import GeneratorError
 from ....common.schema.image import ImageSchema
 from ...fit.recipe import CONVOLUTIONAL, GALLERY, RESIDUAL
 from ...output import generator_file
@@ -17,13 +16,12 @@ from .networks.spec import NetworkSpec
 
 WithoutStart = ConvolutionalGenerator | ResidualGenerator | Gallery
 ImageGenerator = ConditionalGenerator | WithoutStart
-_WHICH: Final = "generator"
-_NAMED: Final[dict[str, tuple[Any, Any]]] = {
+_KINDS: Final[generator_file.Kinds] = {
+    None: (ConditionalGenerator, GeneratorSpec),
     CONVOLUTIONAL: (ConvolutionalGenerator, NetworkSpec),
     RESIDUAL: (ResidualGenerator, ResidualSpec),
     GALLERY: (Gallery, GallerySpec),
 }
-"""The generators that a file can name, with the classes that describe them."""
 
 
 def new_generator(which: str, schema: ImageSchema, code: int) -> WithoutStart:
@@ -43,12 +41,8 @@ def new_generator(which: str, schema: ImageSchema, code: int) -> WithoutStart:
 
 
 def described(generator: ImageGenerator) -> dict[str, Any]:
-    """What is needed beside the weights to rebuild a generator; a template has no name in it."""
-    spec = {"spec": generator.spec.to_json()}
-    if isinstance(generator, ConditionalGenerator):
-        return spec
-    which = next(name for name, (kind, _) in _NAMED.items() if isinstance(generator, kind))
-    return {_WHICH: which, **spec}
+    """What is needed beside the weights to rebuild a generator."""
+    return generator_file.described(generator, _KINDS)
 
 
 def generator_from(
@@ -59,12 +53,5 @@ def generator_from(
     Raises:
         GeneratorError: there is no such generator.
     """
-    which, spec = description.get(_WHICH), description["spec"]
-    if which is None:
-        template = generator_file.spec_from(GeneratorSpec, spec)
-        return lambda: ConditionalGenerator(template), template.classes
-    if isinstance(which, str) and which in _NAMED:
-        kind, form = _NAMED[which]
-        network = generator_file.spec_from(form, spec)
-        return lambda: kind(network), network.classes
-    raise GeneratorError("its generator is not one that this dpntk knows")
+    kind, spec = generator_file.kind_and_spec(description, _KINDS)
+    return lambda: kind(spec), spec.classes

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
-from typing import Any, Final
+from dataclasses import dataclass
+from typing import Final
 
 import torch
 from torch import Tensor, nn
@@ -14,12 +14,13 @@ from ....common.schema.columns.kinds import ColumnKind
 from ....common.schema.encoding import Block, NumericEncoding, blocks_of
 from ....common.schema.table import TableSchema
 from ...fit.layers import conditioned
+from ...output.generator_file import Spec
 
 _LARGEST: Final = 10_000
 
 
 @dataclass(frozen=True)
-class TableGeneratorSpec:
+class TableGeneratorSpec(Spec):
     """Everything needed to rebuild a generator, except its weights and the schema.
 
     Attributes:
@@ -36,10 +37,6 @@ class TableGeneratorSpec:
     def __post_init__(self) -> None:
         if not (1 <= self.code <= _LARGEST and 1 <= self.width <= _LARGEST):
             raise GeneratorError("the generator's description is out of range")
-
-    def to_json(self) -> dict[str, Any]:
-        """A plain mapping."""
-        return asdict(self)
 
 
 @dataclass(frozen=True)

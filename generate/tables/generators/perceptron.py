@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
-from typing import Any, Final
+from dataclasses import dataclass
+from typing import Final
 
 import torch
 from torch import Tensor, nn
@@ -12,6 +12,7 @@ from ....common.errors import GeneratorError
 from ....common.schema.encoding import Block, NumericEncoding, blocks_of
 from ....common.schema.table import TableSchema
 from ...fit.layers import conditioned, normalised_layer
+from ...output.generator_file import Spec
 from .knots import ranked
 
 _LARGEST: Final = 10_000
@@ -19,7 +20,7 @@ _WIDTH: Final = 256
 
 
 @dataclass(frozen=True)
-class PerceptronSpec:
+class PerceptronSpec(Spec):
     """Everything needed to rebuild a generator, except its weights and the schema.
 
     Attributes:
@@ -47,10 +48,6 @@ class PerceptronSpec:
         numbers = all(column.kind.numeric for column in schema.features)
         return cls(code, hidden=2 if numbers else 3)
 
-    def to_json(self) -> dict[str, Any]:
-        """A plain mapping."""
-        return asdict(self)
-
 
 class PerceptronGenerator(nn.Module):
     """Maps a latent code and one-hot class to an encoded row.
@@ -72,16 +69,7 @@ class PerceptronGenerator(nn.Module):
     def forward(
         self, code: Tensor, classes: Tensor, random: torch.Generator | None = None
     ) -> Tensor:
-        """Make the same number of rows of each of some classes.
-
-        Args:
-            code: (k, b, code), standard normal.
-            classes: int64 (k,), the class of each group.
-            random: unused: nothing is drawn.
-
-        Returns:
-            (k, b, record size), values 0..1.
-        """
+        """See `TableGenerator.forward`; `random` is unused: nothing is drawn."""
         given = conditioned(code, classes, len(self.schema.classes))
         made = self.network(given.flatten(0, 1)).sigmoid().view(*code.shape[:2], -1)
         columns = zip(self._blocks, made.split(self._outputs, dim=-1), strict=True)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
-from ....common.errors import GeneratorError
 from ....common.schema.table import TableSchema
 from ...fit.recipe import PERCEPTRON
 from ...output import generator_file
@@ -13,8 +12,10 @@ from .knots import TableGenerator, TableGeneratorSpec
 from .perceptron import PerceptronGenerator, PerceptronSpec
 
 RowGenerator = TableGenerator | PerceptronGenerator
-_WHICH: Final = "generator"
-_SPEC: Final = "spec"
+_KINDS: Final[generator_file.Kinds] = {
+    None: (TableGenerator, TableGeneratorSpec),
+    PERCEPTRON: (PerceptronGenerator, PerceptronSpec),
+}
 
 
 def described(generator: RowGenerator | None) -> dict[str, Any]:
@@ -22,12 +23,7 @@ def described(generator: RowGenerator | None) -> dict[str, Any]:
 
     Empty if there is no generator.
     """
-    if generator is None:
-        return {}
-    spec = {_SPEC: generator.spec.to_json()}
-    if isinstance(generator, PerceptronGenerator):
-        return {_WHICH: PERCEPTRON, **spec}
-    return spec
+    return {} if generator is None else generator_file.described(generator, _KINDS)
 
 
 def generator_from(
@@ -38,13 +34,7 @@ def generator_from(
     Raises:
         GeneratorError: there is no such generator.
     """
-    which = description.get(_WHICH)
-    if which is None and _SPEC not in description:
+    if description.keys().isdisjoint(generator_file.OF_A_NETWORK):
         return None
-    if which is None:
-        spec = generator_file.spec_from(TableGeneratorSpec, description[_SPEC])
-        return lambda: TableGenerator(spec, schema)
-    if which != PERCEPTRON:
-        raise GeneratorError("its generator is not one that this dpntk knows")
-    other = generator_file.spec_from(PerceptronSpec, description[_SPEC])
-    return lambda: PerceptronGenerator(other, schema)
+    kind, spec = generator_file.kind_and_spec(description, _KINDS)
+    return lambda: kind(spec, schema)

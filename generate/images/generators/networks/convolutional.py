@@ -38,15 +38,7 @@ class ConvolutionalGenerator(nn.Module):
         self.second = EnlargingConvolution(narrow, spec.channels, spec.side)
 
     def forward(self, code: Tensor, classes: Tensor) -> Tensor:
-        """Make the same number of images of each of some classes.
-
-        Args:
-            code: (k, b, code), standard normal.
-            classes: int64 (k,), the class of each group.
-
-        Returns:
-            (k, b, channels * side * side), values 0..1.
-        """
+        """See `ConditionalGenerator.forward`."""
         small = self.connected(conditioned(code, classes, self.spec.classes).flatten(0, 1))
         planes = small.view(len(small), -1, self._smallest, self._smallest)
         made: Tensor = self.second(self.first(planes).relu()).sigmoid()

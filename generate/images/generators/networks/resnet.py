@@ -61,15 +61,7 @@ class ResidualGenerator(nn.Module):
         self.last = nn.Conv2d(planes[-1], spec.channels, 3, padding=1)
 
     def forward(self, code: Tensor, classes: Tensor) -> Tensor:
-        """Make the same number of images of each of some classes.
-
-        Args:
-            code: (k, b, code), standard normal.
-            classes: int64 (k,), the class of each group.
-
-        Returns:
-            (k, b, channels * side * side), values 0..1.
-        """
+        """See `ConditionalGenerator.forward`."""
         said = conditioned(code, classes, self.spec.classes)
         small = self._sides[0]
         planes = self.connected(said.flatten(0, 1)).view(

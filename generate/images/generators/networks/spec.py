@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
-from typing import Any, Final
+from dataclasses import dataclass
+from typing import Final
 
 from .....common.errors import GeneratorError
 from .....common.schema.classes import MOST_CLASSES
 from .....common.schema.image import COLOUR, GREY, LARGEST_SIDE, SMALLEST_SIDE
+from ....output.generator_file import Spec
 
 _MOST_CODE: Final = 1000
 
@@ -28,7 +29,7 @@ def require_form(side: int, classes: int, channels: int, *codes: int) -> None:
 
 
 @dataclass(frozen=True)
-class NetworkSpec:
+class NetworkSpec(Spec):
     """Everything needed to rebuild a network, except its weights.
 
     Attributes:
@@ -48,7 +49,3 @@ class NetworkSpec:
 
     def __post_init__(self) -> None:
         require_form(self.side, self.classes, self.channels, self.code)
-
-    def to_json(self) -> dict[str, Any]:
-        """A plain mapping."""
-        return asdict(self)
