@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import click
 
-from ...common.adjacency import Adjacency
 from ...common.cli.default_paths import EMBEDDING
 from ...common.cli.options import PATH, FiniteRange, count_from, module_option
 from ...common.display.console import TextTable, out, show
@@ -39,12 +39,7 @@ from ..privacy.audit import DEFAULT_CONFIDENCE, DEFAULT_RUNS, SCOPE, Audit, audi
 def command(
     embedding: Path,
     epsilon: float,
-    delta: float | None,
-    adjacency: Adjacency,
-    runs: int,
-    canaries: int,
-    confidence: float,
-    module: Path | None,
+    **given: Any,  # noqa: ANN401 - handed on
 ) -> None:
     """Run the real mechanism many times on two neighbouring data sets and attack what comes out.
 
@@ -52,16 +47,7 @@ def command(
     thrown away. The exit code is 1 if the guarantee is refuted. Under add-remove what it prints
     depends on how many records there are, and no epsilon covers that: it is for their owner.
     """
-    found = audit(
-        embedding,
-        epsilon=epsilon,
-        delta=delta,
-        adjacency=adjacency,
-        runs=runs,
-        canaries=canaries,
-        confidence=confidence,
-        module=module,
-    )
+    found = audit(embedding, epsilon=epsilon, **given)
     show(_table(found))
     noise = found.noise
     low, high = noise.allowed

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import click
 from click.core import ParameterSource
@@ -24,7 +24,6 @@ from ...common.cli.sections import SectionedCommand, image_option, table_option
 from ...common.display.console import console, show, show_json
 from ...common.storage.atomic import require_absent
 from ...release.commands.options import acceptance_options
-from ...release.signing.policy import Acceptance
 from ..pipeline import are_tables, evaluate
 from ..report import REPORT_BEGINS
 from ..tables.options import TableOptions
@@ -101,12 +100,8 @@ _SETTINGS: Final = ("usual", "published")
 @click.pass_context
 def command(
     context: click.Context,
+    /,
     synthetic: tuple[Path, ...],
-    test: Path,
-    baseline: Path | None,
-    test_labels: Path | None,
-    baseline_labels: Path | None,
-    label_columns: tuple[str, str] | None,
     schema: Path | None,
     target: str | None,
     positive: str | None,
@@ -114,12 +109,9 @@ def command(
     train_records: int,
     classifiers: str,
     members: Path | None,
-    metric_module: Path | None,
-    release: Path | None,
     as_json: bool,
-    acceptance: Acceptance,
-    seed: int,
     output: Path,
+    **given: Any,  # noqa: ANN401 - handed on
 ) -> None:
     """Train classifiers on SYNTHETIC (default: synthetic/) and test them on real records.
 
@@ -148,19 +140,7 @@ def command(
                 raise click.UsageError(f"--{option.replace('_', '-')} is for tables")
         if len(synthetic) > 1:
             raise click.UsageError("several SYNTHETIC are for tables: evaluate images one by one")
-    found = evaluate(
-        synthetic,
-        test=test,
-        baseline=baseline,
-        tables=tables,
-        release=release,
-        acceptance=acceptance,
-        seed=seed,
-        metric_module=metric_module,
-        test_labels=test_labels,
-        baseline_labels=baseline_labels,
-        label_columns=label_columns,
-    )
+    found = evaluate(synthetic, tables=tables, **given)
     found.save(output)
     console.print(f"{output} is SENSITIVE: only you can read it (0600)")
     if as_json:

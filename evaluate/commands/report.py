@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -15,7 +16,6 @@ from ...common.cli.options import (
 )
 from ...common.display.console import console
 from ...release.commands.options import acceptance_options
-from ...release.signing.policy import Acceptance
 from ..html.report import write_report
 from .options import test_labels_option
 
@@ -44,13 +44,9 @@ from .options import test_labels_option
 def command(
     release: Path,
     synthetic: Path,
-    test: Path | None,
-    test_labels: Path | None,
-    label_columns: tuple[str, str] | None,
-    evaluation: Path | None,
     public: bool,
-    acceptance: Acceptance,
     output: Path,
+    **given: Any,  # noqa: ANN401 - handed on
 ) -> None:
     """Write one HTML file that shows what RELEASE promises, and what SYNTHETIC looks like.
 
@@ -58,17 +54,7 @@ def command(
     that it comes from RELEASE. The file fetches nothing and has no scripts. Without --public it is
     for the owner of the records alone.
     """
-    write_report(
-        release,
-        synthetic,
-        output,
-        test=test,
-        evaluation=evaluation,
-        public=public,
-        acceptance=acceptance,
-        test_labels=test_labels,
-        label_columns=label_columns,
-    )
+    write_report(release, synthetic, output, public=public, **given)
     if public:
         console.print(
             f"{output} is public, if {synthetic} holds what was generated from {release}: it says "

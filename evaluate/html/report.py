@@ -101,16 +101,7 @@ def _report(
         found = _table(opened, synthetic, held_out)
     else:
         found = _images(opened, synthetic, held_out, labels)
-    return rendered(
-        label=label_of(opened),
-        public=public,
-        records=found.records,
-        real_records=found.real_records,
-        points=found.points,
-        tables=found.tables,
-        strips=found.strips,
-        figures=figures,
-    )
+    return rendered(label=label_of(opened), public=public, figures=figures, **vars(found))
 
 
 @dataclass(frozen=True)

@@ -76,7 +76,7 @@ _FOR_TABLES = TableSettings()
 @click.command("generate", cls=SectionedCommand)
 @click.argument("release", type=PATH, required=False)
 @click.option(
-    "--from", "generator", type=PATH, metavar="GENERATOR",
+    "--from", "saved", type=PATH, metavar="GENERATOR",
     help="Sample from the generator.safetensors of an earlier run, or from the folder that holds "
     "it, without training.",
 )  # fmt: skip
@@ -102,7 +102,7 @@ _FOR_TABLES = TableSettings()
     "'dpntk embed --preset'.",
 )  # fmt: skip
 @training_option(
-    "--generator", "part", type=click.Choice([name for of in GENERATORS.values() for name in of]),
+    "--generator", type=click.Choice([name for of in GENERATORS.values() for name in of]),
     help="For images: a deformable template of each class, one of the paper's networks, or a "
     "gallery of images that are trained themselves; for tables: dpntk's own, or the paper's fully "
     f"connected network [default: {GENERATORS[IMAGES][0]}; {GALLERY} for colour images and "
@@ -167,18 +167,10 @@ _FOR_TABLES = TableSettings()
 )
 def command(
     release: Path | None,
-    generator: Path | None,
+    saved: Path | None,
     count: int | None,
     where: str,
     per_class: int | None,
-    recipe: str | None,
-    part: str | None,
-    objective: str | None,
-    code: int | None,
-    steps: int | None,
-    batch: int | None,
-    learning_rate: float | None,
-    schedule: str | None,
     seed: int | None,
     module: Path | None,
     safe_csv: bool,
@@ -186,6 +178,7 @@ def command(
     acceptance: Acceptance,
     device: str,
     output: Path,
+    **of_training: Any,  # noqa: ANN401 - a recipe, and fields of settings
 ) -> None:
     """Train a generator from RELEASE alone (default: release.h5) and sample synthetic records.
 
@@ -196,22 +189,12 @@ def command(
     beside them generator.safetensors and provenance.json. With --points, points.npz holds the
     points themselves, and the images show them.
     """
-    of_training = {
-        "recipe": recipe,
-        "generator": part,
-        "objective": objective,
-        "code": code,
-        "steps": steps,
-        "batch": batch,
-        "learning_rate": learning_rate,
-        "schedule": schedule,
-    }
     chosen = {name: said for name, said in of_training.items() if said is not None}
-    if release is not None and generator is not None:
+    if release is not None and saved is not None:
         raise click.UsageError("give either RELEASE or --from GENERATOR, not both")
-    if module is not None and generator is not None:
+    if module is not None and saved is not None:
         raise click.UsageError("--module goes with RELEASE: --from GENERATOR needs none")
-    if generator is not None and chosen:
+    if saved is not None and chosen:
         raise click.UsageError(
             f"{_option(next(iter(chosen)))} is for training, and --from GENERATOR does none"
         )
@@ -224,8 +207,8 @@ def command(
     wanted = _Wanted(output, count, points, where, safe_csv, pictures)
     require_replaceable(output)
     use_threads()
-    if generator is not None:
-        _sample_again(generator, wanted, seed)
+    if saved is not None:
+        _sample_again(saved, wanted, seed)
     else:
         opened = open_any(release or Path(RELEASE), acceptance)
         _train(opened, wanted, chosen, seed=first, module=module, device=device)
