@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import shlex
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
@@ -16,7 +16,7 @@ from ...common.cli.options import PATH, FiniteRange, json_option
 from ...common.display.console import TextTable, out, show, show_json
 from ...common.display.text import counted, promised, rounded_up
 from ...common.errors import BudgetError
-from ...common.ledger import DEFAULT_DELTA, Entry, PrivacyBudget, default_delta
+from ...common.ledger import DEFAULT_DELTA, Entry, Ledger, default_delta
 from ...embed.sums.data_sets import data_sets_of, joint_ledger, members_of
 from ...embed.sums.file import load_embedding
 from ..distill.ledger import (
@@ -28,8 +28,8 @@ from ..distill.ledger import (
     read_all,
     spent_by,
 )
-from ..mechanism.composition import Total, adjacency_of, remaining, strictest, total_of
-from .ceiling import ceiling_remark
+from ..mechanism.composition import Total, adjacency_of, strictest, total_of
+from .ceiling import ceiling_figures, ceiling_remark, loss_figures
 
 _NO_CEILING: Final = "no ceiling was set; 'dpntk embed --budget-eps' sets one"
 
@@ -111,32 +111,25 @@ class _Spent:
         entries: one for each release.
         totals: the joint guarantee; for distillations, one under each adjacency that occurs.
         remarks: notes for people.
-        ceiling: the ceiling on the total, if any.
-        left: the epsilon that one more release may have, at the ceiling's delta; None without a
-            ceiling.
+        ledger: the one that ceilings are read from.
     """
 
     title: str
     entries: Sequence[Entry | Spending]
     totals: tuple[Total, ...]
     remarks: tuple[str, ...] = ()
-    ceiling: PrivacyBudget | None = None
-    left: float | None = None
+    ledger: Ledger = field(default_factory=Ledger)
 
     def to_json(self) -> dict[str, Any]:
-        """The figures for programs; infinity is the text "inf"."""
+        """The figures for programs."""
         return {
-            "releases": [_promise(entry) for entry in self.entries],
-            "spent": [_promise(total) for total in self.totals],
-            "ceiling": None if self.ceiling is None else asdict(self.ceiling),
-            "left": self.left,
+            "releases": [
+                {"id": entry.release_id, "created": entry.created, **loss_figures(entry)}
+                for entry in self.entries
+            ],
+            "spent": [loss_figures(total) for total in self.totals],
+            **ceiling_figures(self.ledger),
         }
-
-
-def _promise(made: Entry | Spending | Total) -> dict[str, Any]:
-    named = {} if isinstance(made, Total) else {"id": made.release_id, "created": made.created}
-    epsilon = made.epsilon if math.isfinite(made.epsilon) else "inf"
-    return {**named, "epsilon": epsilon, "delta": made.delta, "adjacency": made.adjacency.value}
 
 
 def _by_distillations(path: Path, wanted: float | None) -> _Spent:
@@ -169,7 +162,6 @@ def _by_releases(path: Path, wanted: float | None) -> _Spent:
             f"merged from {len(ledger.parts)} embeddings: releases made from one of them before "
             "count for its records alone"
         )
-    left = None if limited is None else remaining(limited)
     remarks.append(ceiling_remark(ledger) or _NO_CEILING)
     remarks += [
         f"{entry.release_id[:12]} is what bounds of columns were found with"
@@ -181,7 +173,7 @@ def _by_releases(path: Path, wanted: float | None) -> _Spent:
         for name in data_sets_of(embedding)
     ]
     title = f"releases from {path}"
-    return _Spent(title, ledger.all_entries, (total,), tuple(remarks), ceiling, left)
+    return _Spent(title, ledger.all_entries, (total,), tuple(remarks), ledger)
 
 
 def _of_data_set(name: str, wanted: float | None) -> _Spent:
@@ -191,20 +183,12 @@ def _of_data_set(name: str, wanted: float | None) -> _Spent:
     total = total_of(
         ledger, wanted or min([entry.delta for entry in entries], default=DEFAULT_DELTA)
     )
-    limited = strictest(ledger)
     remarks = (
         ceiling_remark(ledger) or _NO_CEILING,
         f"from {counted(len(members), 'embedding')}: {', '.join(m.path for m in members)}",
         "distillations of the same records have ledgers of their own",
     )
-    return _Spent(
-        f"releases from data set {name}",
-        entries,
-        (total,),
-        remarks,
-        None if limited is None else limited.ceiling,
-        None if limited is None else remaining(limited),
-    )
+    return _Spent(f"releases from data set {name}", entries, (total,), remarks, ledger)
 
 
 def _grid(title: str, entries: Iterable[Entry | Spending]) -> TextTable:

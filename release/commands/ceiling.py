@@ -1,10 +1,29 @@
-"""The budget that is left under a data set's ceiling, in words."""
+"""What was spent on a data set, and what is left under its ceiling, in words and figures."""
 
 from __future__ import annotations
 
+import math
+from dataclasses import asdict
+from typing import Any
+
 from ...common.display.text import rounded_down
-from ...common.ledger import Ledger
-from ..mechanism.composition import remaining, strictest
+from ...common.ledger import Entry, Ledger
+from ..distill.ledger import Spending
+from ..mechanism.composition import Total, remaining, strictest
+
+
+def loss_figures(made: Entry | Spending | Total) -> dict[str, Any]:
+    """A privacy loss, for programs; infinity is the text "inf"."""
+    epsilon = made.epsilon if math.isfinite(made.epsilon) else "inf"
+    return {"epsilon": epsilon, "delta": made.delta, "adjacency": made.adjacency.value}
+
+
+def ceiling_figures(ledger: Ledger) -> dict[str, Any]:
+    """What `ceiling_remark` says, for programs."""
+    limited = strictest(ledger)
+    if limited is None or limited.ceiling is None:
+        return {"ceiling": None, "left": None}
+    return {"ceiling": asdict(limited.ceiling), "left": remaining(limited)}
 
 
 def ceiling_remark(ledger: Ledger) -> str:

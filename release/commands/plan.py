@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import math
-from dataclasses import asdict, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -34,11 +33,11 @@ from ...embed.feature_options.base import FeatureOptions
 from ...embed.sums.data_sets import spent_on_records_of
 from ...embed.sums.file import Embedding, load_embedding
 from ..file.model import INDISTINCT
-from ..mechanism.composition import remaining, strictest, total_of
+from ..mechanism.composition import total_of
 from ..publishing.parameters import ClassCounts, PrivacyParameters
 from ..publishing.plan import Plan, plan
 from ..publishing.private_bounds import rows_to_exceed_noise
-from .ceiling import ceiling_remark
+from .ceiling import ceiling_figures, ceiling_remark, loss_figures
 from .class_counts import class_count_options
 from .forecast import forecast_document, forecasts_around, show_forecast
 from .options import promise_options
@@ -222,16 +221,8 @@ def _document(planned: Plan, schema: Schema) -> dict[str, Any]:
 
 def _budget(ledger: Ledger, planned: Plan) -> dict[str, Any]:
     """The privacy loss so far, for programs."""
-    total, limited = total_of(ledger, planned.delta), strictest(ledger)
-    ceiling = None if limited is None else limited.ceiling
-    return {
-        "releases": total.releases,
-        "epsilon": total.epsilon if math.isfinite(total.epsilon) else "inf",
-        "delta": total.delta,
-        "adjacency": total.adjacency.value,
-        "ceiling": None if ceiling is None else asdict(ceiling),
-        "left": None if limited is None else remaining(limited),
-    }
+    total = total_of(ledger, planned.delta)
+    return {"releases": total.releases, **loss_figures(total), **ceiling_figures(ledger)}
 
 
 def _show(planned: Plan, schema: Schema) -> None:
