@@ -82,16 +82,7 @@ class NoisySums(RedactedRepr):
     counts: NDArray[np.int64] | None
 
 
-def calibrate(
-    feature_map: FeatureMap,
-    units_per_one: int,
-    *,
-    epsilon: float,
-    delta: float,
-    adjacency: Adjacency,
-    count_weight: float = DEFAULT_COUNT_WEIGHT,
-    rows_per_unit: int = 1,
-) -> NoiseScale:
+def calibrate(still: NoiseScale, *, epsilon: float, delta: float) -> NoiseScale:
     """The noise that makes `add_noise` (epsilon, delta) differentially private.
 
     Guarantee:
@@ -103,16 +94,12 @@ def calibrate(
         (docs/privacy/proofs.md, statements 5 and 7.)
 
     Args:
-        feature_map: the map that was embedded with.
-        units_per_one: how many grid units make 1.
+        still: the sensitivity under the guarantee's adjacency, from `no_noise`.
         epsilon: epsilon of the guarantee.
         delta: delta of the guarantee.
-        adjacency: adjacency of the guarantee.
-        count_weight: weight of a class count beside a unit-norm feature; 0 leaves counts out.
-        rows_per_unit: the most records that a privacy unit has.
 
     Raises:
-        BudgetError: the parameters promise nothing, or need more noise than 64 bits hold.
+        BudgetError: epsilon and delta promise nothing, or need more noise than 64 bits hold.
     """
     multiplier = noise_multiplier(epsilon, delta)
     spent = epsilon_for(multiplier, delta)
@@ -121,15 +108,7 @@ def calibrate(
             f"{argument('epsilon', epsilon, option='--eps')} is more than the least noise there "
             f"is spends, {spent:.4g}: choose that, or less"
         )
-    still = no_noise(
-        feature_map,
-        units_per_one,
-        adjacency=adjacency,
-        count_weight=count_weight,
-        rows_per_unit=rows_per_unit,
-    )
-    integer_bound = still.sensitivity
-    sigma = math.ceil(math.hypot(multiplier * integer_bound, SMOOTHING) * (1 + 2.0**-40))
+    sigma = math.ceil(math.hypot(multiplier * still.sensitivity, SMOOTHING) * (1 + 2.0**-40))
     if sigma > LARGEST_SIGMA:
         raise BudgetError(
             f"epsilon {epsilon:g} with delta {delta:g} needs more noise than 64 bits hold: "

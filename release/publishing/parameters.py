@@ -159,14 +159,15 @@ def noise_on(
             f"all rows of one {unit.column} are protected together, and so is how many there are: "
             f"add {argument('adjacency', Adjacency.ADD_REMOVE)}"
         )
+    still = no_noise(
+        feature_map,
+        grid.units_per_one,
+        adjacency=parameters.adjacency,
+        count_weight=parameters.released_weight,
+        rows_per_unit=rows_per_unit(unit),
+    )
     if parameters.not_private:
-        return no_noise(
-            feature_map,
-            grid.units_per_one,
-            adjacency=parameters.adjacency,
-            count_weight=parameters.released_weight,
-            rows_per_unit=rows_per_unit(unit),
-        )
+        return still
     delta = parameters.delta_for(records)
     if delta >= 1 / records:
         # Under add-remove the number of records is secret, and messages may be shared.
@@ -182,15 +183,7 @@ def noise_on(
             "the embedding's grid was chosen by the number of records, which add-remove protects: "
             f"embed again with a {argument('capacity')} that does not depend on it"
         )
-    return calibrate(
-        feature_map,
-        grid.units_per_one,
-        epsilon=parameters.epsilon,
-        delta=delta,
-        adjacency=parameters.adjacency,
-        count_weight=parameters.released_weight,
-        rows_per_unit=rows_per_unit(unit),
-    )
+    return calibrate(still, epsilon=parameters.epsilon, delta=delta)
 
 
 def entry_for(embedding: Embedding, parameters: PrivacyParameters, scale: NoiseScale) -> Entry:

@@ -18,21 +18,16 @@ from dpntk.common.errors import BudgetError
 from dpntk.embed import Embedding
 from dpntk.release import ClassCounts, PrivacyParameters
 from dpntk.release.mechanism.accountant import noise_multiplier
-from dpntk.release.mechanism.gaussian import NoiseScale, add_noise, calibrate
+from dpntk.release.mechanism.gaussian import NoiseScale, add_noise, calibrate, no_noise
 from dpntk.release.publishing.pipeline import unrecorded_release
 
 
 def scale_for(
     embedding: Embedding, epsilon: float = 1.0, weight: float = 0.25, delta: float = 1e-5
 ) -> NoiseScale:
-    return calibrate(
-        embedding.feature_map,
-        embedding.grid.units_per_one,
-        epsilon=epsilon,
-        delta=delta,
-        adjacency=Adjacency.REPLACE_ONE,
-        count_weight=weight,
-    )
+    feature_map, units = embedding.feature_map, embedding.grid.units_per_one
+    still = no_noise(feature_map, units, adjacency=Adjacency.REPLACE_ONE, count_weight=weight)
+    return calibrate(still, epsilon=epsilon, delta=delta)
 
 
 def test_sigma_is_at_least_what_the_sensitivity_needs(embedding: Embedding) -> None:
@@ -46,10 +41,10 @@ def test_sigma_is_at_least_what_the_sensitivity_needs(embedding: Embedding) -> N
 
 def test_sigma_is_rounded_up_on_grids_so_coarse_that_it_matters(embedding: Embedding) -> None:
     for units in range(2, 160):  # of the smallest the smoothing needs a unit more
-        scale = calibrate(
-            embedding.feature_map, units, epsilon=1.0, delta=1e-5,
-            adjacency=Adjacency.ADD_REMOVE, count_weight=0.5,
-        )  # fmt: skip
+        still = no_noise(
+            embedding.feature_map, units, adjacency=Adjacency.ADD_REMOVE, count_weight=0.5
+        )
+        scale = calibrate(still, epsilon=1.0, delta=1e-5)
         needed = Fraction(noise_multiplier(1.0, 1e-5))
         assert scale.sensitivity**2 >= Fraction(5, 4) * units**2
         assert scale.sensitivity**2 >= units**2 + scale.count_weight**2  # what a record adds

@@ -23,7 +23,7 @@ from dpntk.common.features.ntk.scattering import Pixels
 from dpntk.common.features.rff import RandomFourierFeatures
 from dpntk.embed.exact.grid import Grid
 from dpntk.embed.sums.accumulate import ClassSums
-from dpntk.release.mechanism.gaussian import NoiseScale, calibrate
+from dpntk.release.mechanism.gaussian import NoiseScale, calibrate, no_noise
 from tests.conftest import CLASSES
 
 INPUTS = 64
@@ -40,10 +40,9 @@ labelled = st.tuples(records, st.integers(0, CLASSES - 1))
 Labelled = tuple[NDArray[np.uint8], int]
 
 
-def scale_for(adjacency: Adjacency, weight: float) -> NoiseScale:
-    return calibrate(
-        MAP, GRID.units_per_one, epsilon=1.0, delta=1e-5, adjacency=adjacency, count_weight=weight
-    )
+def scale_for(adjacency: Adjacency, weight: float, feature_map: FeatureMap = MAP) -> NoiseScale:
+    still = no_noise(feature_map, GRID.units_per_one, adjacency=adjacency, count_weight=weight)
+    return calibrate(still, epsilon=1.0, delta=1e-5)
 
 
 def released_integers(
@@ -113,10 +112,7 @@ def opposite_records() -> tuple[NDArray[np.uint8], NDArray[np.uint8]]:
 @pytest.mark.parametrize("weight", [0.0, 0.25, 1.0])
 def test_a_map_that_is_not_nonnegative_needs_the_full_distance(weight: float) -> None:
     """Opposite features of one class are 2 apart, and the counts do not change."""
-    scale = calibrate(
-        WAVE, GRID.units_per_one, epsilon=1.0, delta=1e-5,
-        adjacency=Adjacency.REPLACE_ONE, count_weight=weight,
-    )  # fmt: skip
+    scale = scale_for(Adjacency.REPLACE_ONE, weight, WAVE)
     dark, bright = opposite_records()
     reached = math.sqrt(squared_distance([(dark, 0)], [(bright, 0)], scale, WAVE))
     assert 0.99 * scale.sensitivity < reached <= scale.sensitivity
@@ -135,10 +131,7 @@ def test_neighbours_stay_within_the_bound_of_other_maps(
     another: Labelled,
     adjacency: Adjacency,
 ) -> None:
-    scale = calibrate(
-        feature_map, GRID.units_per_one, epsilon=1.0, delta=1e-5, adjacency=adjacency,
-        count_weight=0.25,
-    )  # fmt: skip
+    scale = scale_for(adjacency, 0.25, feature_map)
     neighbour = [*others, another] if adjacency is Adjacency.REPLACE_ONE else others
     distance = squared_distance([one, *others], neighbour, scale, feature_map)
     assert distance <= scale.sensitivity**2
@@ -146,9 +139,7 @@ def test_neighbours_stay_within_the_bound_of_other_maps(
 
 @pytest.mark.parametrize("adjacency", list(Adjacency))
 def test_the_bound_of_hermite_features_is_reached_within_a_hundredth(adjacency: Adjacency) -> None:
-    scale = calibrate(
-        HERMITE, GRID.units_per_one, epsilon=1.0, delta=1e-5, adjacency=adjacency, count_weight=1.0
-    )
+    scale = scale_for(adjacency, 1.0, HERMITE)
     dark = np.zeros(INPUTS, np.uint8)
     far = [] if adjacency is Adjacency.ADD_REMOVE else [(dark, 1)]
     reached = math.sqrt(squared_distance([(dark, 0)], far, scale, HERMITE))
