@@ -49,18 +49,12 @@ _OVERSTATED: Final = 1e-2
 
 def serialise_distilled(release: DistilledRelease) -> memoryview:
     """The bytes of an unsigned release file. Equal releases give equal bytes."""
-    values: dict[str, Any] = {
+    values = {
+        **vars(release),
         **release.guarantee.figures(),
         "format_version": FORMAT_VERSION,
         "kind": KIND,
-        "release_id": release.release_id,
-        "created": release.created,
-        "dpntk_version": release.dpntk_version,
-        "statement": release.statement,
         "schema": canonical_json(release.schema.to_json()),
-        "bias_variance": release.bias_variance,
-        "centre": release.centre,
-        "ridge": release.ridge,
         "settings": canonical_json(release.settings),
     }
 

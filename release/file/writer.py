@@ -25,12 +25,9 @@ def serialise(release: Release) -> memoryview:
     """The bytes of an unsigned release file. Equal releases give equal bytes."""
     guarantee = release.guarantee
     values = {
+        **vars(release),
         **guarantee.figures(),
         "format_version": FORMAT_VERSION,
-        "release_id": release.release_id,
-        "created": release.created,
-        "dpntk_version": release.dpntk_version,
-        "statement": release.statement,
         "m": guarantee.records,
         "m_is_exact": int(guarantee.adjacency is Adjacency.REPLACE_ONE),
         "schema": canonical_json(release.schema.to_json()),

@@ -7,7 +7,7 @@ records it is divided. The choice of pairs of a table's columns comes last (`mea
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -154,7 +154,7 @@ def _with_any_pairs(
         return with_pairs(feature_map, scale, None)
     count = min(CHOSEN_PAIRS, len(marginals.groups))
     evenly = np.ones(marginals.dimension, dtype=np.int64)
-    fine = fine_pairs(pairs, range(count), merged_cells(marginals, evenly))
+    fine = GroupChoice(range(count), pairs.fine, merged_cells(marginals, evenly))
     coarse = None
     if pairs.parts:
         coarse = coarse_pairs(pairs, marginals, merged_cells(marginals, evenly, pairs.parts))
@@ -188,15 +188,6 @@ def _checked(found: ReleaseLayout) -> ReleaseLayout:
     """
     found.noise()
     return found
-
-
-def fine_pairs(
-    pairs: PairLengths,
-    numbers: Sequence[int],
-    merging: Mapping[MarginalColumn, MarginalColumn],
-) -> GroupChoice:
-    """The chosen pairs, by their numbers in the order of an embedding's map."""
-    return GroupChoice(numbers, pairs.fine, merging)
 
 
 def coarse_pairs(

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from ...common.adjacency import Adjacency
 from ...common.features.joint import parts_of
+from ...common.features.marginals.map import GroupChoice
 from ...common.schema.table import TableSchema
 from ...embed.sums.file import Embedding
 from ..mechanism.gaussian import NoiseScale, NoisySums, add_noise, noisy_counts
@@ -22,7 +23,6 @@ from .layout import (
     CHOSEN_PAIRS,
     ReleaseLayout,
     coarse_pairs,
-    fine_pairs,
     layout_of_embedding,
     with_pairs,
 )
@@ -130,7 +130,8 @@ def _with_pairs(
     if pairs.parts:
         in_parts = merged_cells(marginals, shares, pairs.parts)
         coarse = coarse_pairs(pairs, marginals, in_parts)
-        any_pairs = fine_pairs(pairs, range(len(parts_of(released.feature_map).groups)), merging)
+        any_numbers = range(len(parts_of(released.feature_map).groups))
+        any_pairs = GroupChoice(any_numbers, pairs.fine, merging)
         second = with_pairs(feature_map, uniform, any_pairs, coarse, released.by_level)
         second = second.where(_places(second).coarse)
         cells = _noisy(embedding, second, private=private)
@@ -142,7 +143,7 @@ def _with_pairs(
     chosen = select_pairs(
         parts, schema, noisy[products].astype(float), noise, CHOSEN_PAIRS, together
     )
-    fine = fine_pairs(pairs, chosen, merging)
+    fine = GroupChoice(chosen, pairs.fine, merging)
     whole = with_pairs(feature_map, uniform, fine, coarse, released.by_level)
     place = _places(whole)
     sums = np.empty((whole.dimension, len(schema.classes)), dtype=np.int64)
