@@ -26,6 +26,7 @@ _MLP_STEPS: Final = 7500
 _MLP_BATCH: Final = 200
 _CNN_STEPS: Final = 2000
 _CNN_BATCH: Final = 128
+_CNN_RATE: Final = 2e-3
 _CHUNK: Final = 1000
 
 Classifier = Callable[[LabelledImages, LabelledImages, int], float]
@@ -59,9 +60,7 @@ def convolutional_network(train: LabelledImages, test: LabelledImages, seed: int
             nn.Linear(32 * (train.side // 4) ** 2, train.classes),
         )
 
-    return score_network(
-        network, train, test, seed, steps=_CNN_STEPS, batch=_CNN_BATCH, learning_rate=2e-3
-    )
+    return score_network(network, train, test, seed)
 
 
 class _Block(nn.Module):
@@ -97,9 +96,7 @@ def residual_network(train: LabelledImages, test: LabelledImages, seed: int) -> 
             nn.Linear(64, train.classes),
         )
 
-    return score_network(
-        network, train, test, seed, steps=_CNN_STEPS, batch=_CNN_BATCH, learning_rate=2e-3
-    )
+    return score_network(network, train, test, seed)
 
 
 CLASSIFIERS: Final[dict[str, Classifier]] = {
@@ -145,9 +142,9 @@ def score_network(
     test: LabelledImages,
     seed: int,
     *,
-    steps: int,
-    batch: int,
-    learning_rate: float,
+    steps: int = _CNN_STEPS,
+    batch: int = _CNN_BATCH,
+    learning_rate: float = _CNN_RATE,
 ) -> float:
     """Train a network by Adam on the cross entropy of random batches; return its accuracy.
 

@@ -13,6 +13,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -140,24 +141,20 @@ class _Pair(RedactedRepr):
     Attributes:
         name: of the pair, in words.
         rows: rows of the sums in which the two differ, int64 (r,).
-        first: int64 (r, k), the sums of the first data set in these coordinates.
-        first_counts: int64 (k,), its class counts.
-        second: int64 (r, k), likewise.
-        second_counts: int64 (k,).
+        sums: int64 (2, r, k), the sums of both data sets in these coordinates.
+        counts: int64 (2, k), their class counts.
     """
 
     name: str
     rows: NDArray[np.int64]
-    first: NDArray[np.int64]
-    first_counts: NDArray[np.int64]
-    second: NDArray[np.int64]
-    second_counts: NDArray[np.int64]
+    sums: NDArray[np.int64]
+    counts: NDArray[np.int64]
 
     def direction(self, scale: NoiseScale) -> NDArray[np.float64]:
         """The change from the first to the second in units of the noise, float64 (r k + k,)."""
         sigmas = scale.of_rows(self.rows).sigmas(len(self.rows))
-        sums = (self.second - self.first) / sigmas[:, None]
-        counts = (self.second_counts - self.first_counts) * (scale.count_weight / scale.sigma)
+        sums = (self.sums[1] - self.sums[0]) / sigmas[:, None]
+        counts = (self.counts[1] - self.counts[0]) * (scale.count_weight / scale.sigma)
         return np.concatenate([sums.ravel(), counts])
 
     def distance(self, scale: NoiseScale) -> float:
@@ -209,10 +206,8 @@ def audit(
     opened = module_for(embedding.feature_map, module)
     pair = _farthest(_pairs(embedding, released, opened, adjacency, canaries), scale)
     size = len(pair.direction(scale))
-    alone, first = np.zeros(0, dtype=np.int64), np.zeros(1, dtype=np.int64)
-    extreme = _Pair(
-        "one number", first, np.array([[0]]), alone, np.array([[scale.sensitivity]]), alone
-    )
+    ends, no_counts = np.array([[[0]], [[scale.sensitivity]]]), np.zeros((2, 0), dtype=np.int64)
+    extreme = _Pair("one number", np.zeros(1, dtype=np.int64), ends, no_counts)
     noise_runs = runs * _NOISE_RUNS
     sums = released.sums(embedding.sums)
     draws = 2 * (runs * size + noise_runs) + sums.size
@@ -254,7 +249,7 @@ def _pairs(
 ) -> Iterator[_Pair]:
     """Neighbouring data sets: far apart by construction, or with random canaries."""
     inputs, classes = embedding.schema.record_size, len(embedding.schema.classes)
-    levels = embedding.schema.levels
+    levels, pair = embedding.schema.levels, partial(_pair, embedding, released, module)
     if not canaries:
         dark = np.zeros(inputs, dtype=np.uint8)
         of_table = isinstance(embedding.schema, TableSchema)
@@ -262,17 +257,15 @@ def _pairs(
         if (unit := embedding.schema.privacy_unit) is not None and unit.rows > 1:
             called = f"{unit.rows:,} rows of lowest values"
         if adjacency is Adjacency.ADD_REMOVE:
-            yield _pair(
-                f"nothing and {called}", embedding, released, module, None, (dark, 0), alone=True
-            )
+            yield pair(f"nothing and {called}", None, (dark, 0), alone=True)
         elif classes > 1:
             name = f"{called} in the first and in the second class"
-            yield _pair(name, embedding, released, module, (dark, 0), (dark, 1), alone=True)
+            yield pair(name, (dark, 0), (dark, 1), alone=True)
         else:
             point = dark.copy()
             point[0] = levels
             name = f"{called} and one of a highest value" if of_table else f"{called} and a point"
-            yield _pair(name, embedding, released, module, (dark, 0), (point, 0), alone=True)
+            yield pair(name, (dark, 0), (point, 0), alone=True)
     random = np.random.default_rng()
     for _ in range(canaries):
         images = np.zeros((2, inputs), dtype=np.uint8)
@@ -282,14 +275,14 @@ def _pairs(
         labels = random.permutation(classes)[[0, min(1, classes - 1)]].tolist()
         first = None if adjacency is Adjacency.ADD_REMOVE else (images[0], labels[0])
         name = f"the embedding with one of {canaries} canaries or another"
-        yield _pair(name, embedding, released, module, first, (images[1], labels[1]), alone=False)
+        yield pair(name, first, (images[1], labels[1]), alone=False)
 
 
 def _pair(
-    name: str,
     embedding: Embedding,
     released: ReleaseLayout,
     module: PublicModule | None,
+    name: str,
     first: tuple[NDArray[np.uint8], int] | None,
     second: tuple[NDArray[np.uint8], int],
     *,
@@ -319,10 +312,8 @@ def _pair(
     return _Pair(
         name,
         rows,
-        base + sums[0][part],
-        base_counts + counts[0][columns],
-        base + sums[1][part],
-        base_counts + counts[1][columns],
+        base + np.stack([each[part] for each in sums]),
+        base_counts + np.stack([each[columns] for each in counts]),
     )
 
 
@@ -340,20 +331,17 @@ def _scores(pair: _Pair, scale: NoiseScale, runs: int, advance: Advance) -> tupl
     sigmas = scale.of_rows(pair.rows).sigmas(len(pair.rows))[:, None]
     at_once = max(1, _DRAWS_AT_ONCE // len(direction))
     both = []
-    for sums, counts in (
-        (pair.first, pair.first_counts),
-        (pair.second, pair.second_counts),
-    ):
+    for sums, counts in zip(pair.sums, pair.counts, strict=True):
         scores = np.empty(runs)
         for start in range(0, runs, at_once):
             size = min(at_once, runs - start)
             # Every coordinate has independent noise, so stacked runs are independent runs.
             of_each = scale.of_rows(np.tile(pair.rows, size))
             noisy = add_noise(np.tile(sums, (size, 1)), np.tile(counts, size), of_each)
-            change = (noisy.sums.reshape(size, *sums.shape) - pair.first) / sigmas
+            change = (noisy.sums.reshape(size, *sums.shape) - pair.sums[0]) / sigmas
             values = change.reshape(size, -1) @ direction[: sums.size]
             if noisy.counts is not None:
-                known = pair.first_counts * scale.count_weight
+                known = pair.counts[0] * scale.count_weight
                 more = (noisy.counts.reshape(size, -1) - known) / scale.sigma
                 values += more @ direction[sums.size :]
             scores[start : start + size] = values

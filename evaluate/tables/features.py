@@ -13,6 +13,7 @@ from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.impute import SimpleImputer
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 from ...common.display.representations import RedactedRepr
@@ -42,8 +43,8 @@ def features_of(
 ) -> tuple[ClassifierInputs, ClassifierInputs]:
     """Both views of the training and test rows, fitted on the training rows alone.
 
-    A missing number is replaced by the mean, and a further feature indicates it. A column's
-    categories beyond the 100 most frequent ones share one feature.
+    A missing number is replaced by the mean (0 if there is none), and a further feature indicates
+    it. A column's categories beyond the 100 most frequent ones share one feature.
 
     Args:
         train: rows to train on.
@@ -52,11 +53,13 @@ def features_of(
     """
     parts = (train, test)
     seen = [column for column in train.schema.features if column.name != target]
-    numbers = _filled([_numbers(part, seen) for part in parts])
+    numbers = [_numbers(part, seen) for part in parts]
     absent = [_absent(part, seen) for part in parts]
     codes = [_codes(part, seen) for part in parts]
     scaled, hot = numbers, codes
     if numbers[0].shape[1]:
+        filler = SimpleImputer(keep_empty_features=True).fit(numbers[0])
+        numbers = [filler.transform(part) for part in numbers]
         scaler = StandardScaler().fit(numbers[0])
         scaled = [scaler.transform(part) for part in numbers]
     if codes[0].shape[1]:
@@ -73,13 +76,6 @@ def features_of(
         for i in range(2)
     ]
     return made[0], made[1]
-
-
-def _filled(numbers: list[Matrix]) -> list[Matrix]:
-    """Replace missing numbers by the training part's mean (0 if it has none)."""
-    there = ~np.isnan(numbers[0])
-    mean = np.nansum(numbers[0], axis=0) / np.maximum(there.sum(axis=0), 1)
-    return [np.where(np.isnan(part), mean, part) for part in numbers]
 
 
 def _numbers(table: Table, seen: Sequence[Column]) -> Matrix:

@@ -9,15 +9,7 @@ from typing import Final
 from ..table import Table
 from .associations import ASSOCIATIONS
 from .correlations import CORRELATIONS
-from .marginals import (
-    FINE_ONE_WAY,
-    FINE_THREE_WAY,
-    FINE_TWO_WAY,
-    ONE_WAY,
-    THREE_WAY,
-    TWO_WAY,
-    column_distances,
-)
+from .marginals import MARGINALS, column_distances
 from .metric import Metric
 from .queries import QUERIES
 from .wasserstein import WASSERSTEIN
@@ -25,12 +17,7 @@ from .wasserstein import WASSERSTEIN
 METRICS: Final[tuple[Metric, ...]] = (
     CORRELATIONS,
     ASSOCIATIONS,
-    ONE_WAY,
-    TWO_WAY,
-    THREE_WAY,
-    FINE_ONE_WAY,
-    FINE_TWO_WAY,
-    FINE_THREE_WAY,
+    *MARGINALS,
     QUERIES,
     WASSERSTEIN,
 )

@@ -118,9 +118,4 @@ def _metric(ways: int, bins: int) -> Metric:
     return Metric(name, method, partial(marginal_distance, ways=ways, bins=bins))
 
 
-ONE_WAY: Final = _metric(1, BINS)
-TWO_WAY: Final = _metric(2, BINS)
-THREE_WAY: Final = _metric(3, BINS)
-FINE_ONE_WAY: Final = _metric(1, FINE_BINS)
-FINE_TWO_WAY: Final = _metric(2, FINE_BINS)
-FINE_THREE_WAY: Final = _metric(3, FINE_BINS)
+MARGINALS: Final = tuple(_metric(ways, bins) for bins in (BINS, FINE_BINS) for ways in _OVER)

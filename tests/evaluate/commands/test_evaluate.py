@@ -14,7 +14,6 @@ from dpntk.common.schema.draft import Draft
 from dpntk.evaluate.tables.attacks import ATTACK, ATTACK_HIGH, ATTACK_LOW, METHODS
 from dpntk.evaluate.tables.fidelity.correlations import CORRELATIONS
 from dpntk.evaluate.tables.fidelity.distances import METRICS, distances
-from dpntk.evaluate.tables.fidelity.marginals import ONE_WAY, TWO_WAY
 from dpntk.evaluate.tables.scores import R2, RMSE, ROC
 from dpntk.evaluate.tables.table import Table, read_real_table, read_synthetic_table
 from tests.conftest import Command
@@ -57,7 +56,7 @@ def test_tables_are_read_back(files: Path) -> None:
     for name, values in original.columns.items():
         np.testing.assert_array_equal(found.columns[name], values)
     by_file = read_synthetic_table(files / "synthetic" / "table.csv", files / "schema.toml")
-    assert distances(by_file, found).figures[TWO_WAY.name] == 0
+    assert distances(by_file, found).figures["TVD 2-way"] == 0
     assert len(read_real_table(files / "test.csv", "test", SCHEMA)) == 300
 
 
@@ -73,7 +72,7 @@ def test_the_command_writes_what_it_shows(
         "synthetic (epsilon 1)", "real", "independent columns of real", "constant"
     ]  # fmt: skip
     real = rows["real"]
-    assert real["TVD 1-way"] == distances(drawn(300, 18), drawn(300, 17)).figures[ONE_WAY.name]
+    assert real["TVD 1-way"] == distances(drawn(300, 18), drawn(300, 17)).figures["TVD 1-way"]
     each = [scores[ROC] for scores in real["runs"][0]["classifiers"].values()]
     assert real[ROC] == pytest.approx(sum(each) / len(each))
     for name, row in rows.items():
@@ -94,7 +93,7 @@ def test_several_folders_give_a_mean_and_a_deviation(
     done = dpntk("evaluate", "train.csv", "test.csv", *arguments)
     assert done.code == 0, done.stderr
     row = json.loads((files / "evaluation.json").read_text())["rows"][0]
-    one_way = distances(drawn(300, 18), drawn(300, 17)).figures[ONE_WAY.name]
+    one_way = distances(drawn(300, 18), drawn(300, 17)).figures["TVD 1-way"]
     assert row["TVD 1-way"] == pytest.approx(one_way / 2)  # the second is the test part itself
     assert row["TVD 1-way deviation"] == pytest.approx(one_way / np.sqrt(2))
     assert f"{one_way / 2:.3f} ± {one_way / np.sqrt(2):.3f}" in done.stdout
@@ -130,7 +129,7 @@ def test_a_table_without_a_label_and_a_numeric_target(
     assert done.code == 0, done.stderr
     rows = json.loads((files / "evaluation.json").read_text())["rows"]
     assert [row["trained_on"] for row in rows] == ["synthetic", "independent columns of synthetic"]
-    assert rows[0][TWO_WAY.name] < rows[1][TWO_WAY.name]
+    assert rows[0]["TVD 2-way"] < rows[1]["TVD 2-way"]
     assert R2 not in rows[0]
 
     done = dpntk(*arguments, "--target", "age")
