@@ -57,8 +57,10 @@ def shares(embedding: Embedding, epsilon: float, draws: int) -> list[float]:
     parameters = PrivacyParameters(epsilon, delta_for(embedding.records))
     released = layout_of_embedding(embedding, noise_for(embedding, parameters), embedding.records)
     place = parts.moment_place
-    products = (released.first_rows >= place.start) & (released.first_rows < place.stop)
-    noise, exact = float(released.noise()[products].max()), embedding.sums[place].astype(float)
+    noise, exact = (
+        float(released.noise()[released.within(place)].max()),
+        embedding.sums[place].astype(float),
+    )
     of_pairs, random = apart(embedding), np.random.default_rng(SEED)
     best = float(np.sort(of_pairs)[-CHOSEN_PAIRS:].sum())
 
