@@ -22,6 +22,7 @@ from dpntk.embed.sums.data_sets import (
     members_of,
     nobody_else_spends,
     registry_path,
+    spent_on_records_of,
 )
 from dpntk.release import PrivacyParameters, own_key, release
 from dpntk.release.mechanism.accountant import noise_multiplier
@@ -318,6 +319,12 @@ def test_what_a_part_says_of_a_release_is_not_taken_for_the_release() -> None:
             assert total_of(joint, 1e-3).epsilon >= spent
         assert not merged.covers(Ledger((true,)))
         assert merged.with_earlier((true,)).entries == (true, entry("b"))
+    # Nor does it take the place of the release, and neither may be written over as if it were that.
+    for here in (Ledger((true,)), Ledger(parts=(Ledger((true,)), Ledger()))):
+        joint = here.with_later(Ledger((less,)))
+        assert joint.all_entries in ((true, less), (less, true))
+        assert here.with_later(Ledger((true,))).all_entries == (true,)
+    assert not Ledger((less,)).covers(Ledger((true,)))
 
 
 def test_halves_that_are_merged_know_what_was_released_of_all(dpntk: Command, folder: Path) -> None:
@@ -349,3 +356,17 @@ def test_a_copy_of_a_merged_embedding_counts_its_parts_once(dpntk: Command, fold
     renewed = merged.with_copy(replace(merged, entries=(entry("d"),)))
     assert (renewed.entries, renewed.parts) == ((entry("c"), entry("d")), merged.parts)
     assert len(merged.with_copy(Ledger((entry("d"),), parts=(site,))).entries) == 3
+
+
+def test_a_merged_embedding_that_is_declared_counts_what_each_part_spent_for_its_own_records(
+    embedding: Embedding, tmp_path: Path
+) -> None:
+    """What is registered of an embedding is about itself, and not about another one."""
+    merged = Ledger((entry("c"),), parts=(Ledger((entry("a"),)), Ledger((entry("b"),))))
+    declared = replace(embedding, ledger=merged)
+    save_embedding(declared, tmp_path / "merged.h5", data_set="digits")
+    assert spent_on_records_of(declared) == merged
+    earlier = replace(declared, ledger=replace(merged, entries=()))  # a copy, from before
+    assert spent_on_records_of(earlier) == merged
+    save_embedding(replace(earlier, shards=()), tmp_path / "again.h5", data_set="digits")
+    assert spent_on_records_of(earlier) == merged
