@@ -12,6 +12,7 @@ from __future__ import annotations
 import json
 import math
 import os
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -76,7 +77,7 @@ class Spending:
         epsilon, run = document["epsilon"], document["run"]
         if (epsilon is None) != (run is None):
             raise ValueError("noise and epsilon contradict each other")
-        return cls(
+        entry = cls(
             **{
                 **document,
                 "epsilon": math.inf if epsilon is None else epsilon,
@@ -84,6 +85,14 @@ class Spending:
                 "adjacency": Adjacency(document.get("adjacency", Adjacency.ADD_REMOVE.value)),
             }
         )
+        if not all(isinstance(text, str) for text in (entry.release_id, entry.created)):
+            raise ValueError("a distillation without a name")
+        if not all(type(number) in (int, float) for number in (entry.epsilon, entry.delta)):
+            raise ValueError("a distillation without a promise")
+        possible = 0 < entry.epsilon <= sys.float_info.max or entry.epsilon == math.inf
+        if not possible or not 0 < entry.delta < 1:
+            raise ValueError("a distillation with an impossible promise")
+        return entry
 
 
 def ledger_of(data: Path) -> Path:
@@ -117,9 +126,12 @@ def read_all(path: Path) -> tuple[Spending, ...]:
 
 
 def _behind(whole: Path | None, entries: tuple[Spending, ...]) -> tuple[Spending, ...]:
-    """The entries of a ledger after those of the whole folder, each once."""
+    """The entries of a ledger after those of the whole folder, each once.
+
+    An entry under the ID of another one, with other figures, is another entry: both count.
+    """
     earlier = () if whole is None else read_ledger(whole)
-    return tuple({entry.release_id: entry for entry in (*earlier, *entries)}.values())
+    return tuple(dict.fromkeys((*earlier, *entries)))
 
 
 def _is_of_a_part(path: Path) -> bool:
@@ -205,7 +217,7 @@ def _entered(path: Path, entry: Spending, compose: Callable[[Total], bool]) -> T
     with locked(path):
         own = read_ledger(path)
         before = _behind(whole, own)
-        if any(other.release_id == entry.release_id for other in before):
+        if entry in before:
             return total_of(before, entry)
         entries = (*before, entry)
         total = total_of(entries, entry)

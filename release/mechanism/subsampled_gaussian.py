@@ -90,7 +90,10 @@ class SampledGaussian:
         Raises:
             BudgetError: a number is out of its range.
             KeyError: there is no such number.
+            ValueError: a number is of another type.
         """
+        if type(document["steps"]) is not int:
+            raise ValueError("a number of steps that is no whole number")
         return cls(document["rate"], document["multiplier"], document["steps"])
 
 

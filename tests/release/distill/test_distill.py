@@ -30,7 +30,14 @@ from dpntk.common.sources.tables.table import TableSource
 from dpntk.evaluate.distilled import read_points
 from dpntk.release import SigningKey, own_key
 from dpntk.release.distill import PRESETS, Settings, descent, distill
-from dpntk.release.distill.ledger import Spending, enter, ledger_of, read_all, read_ledger
+from dpntk.release.distill.ledger import (
+    Spending,
+    enter,
+    ledger_of,
+    read_all,
+    read_ledger,
+    spent_by,
+)
 from dpntk.release.distill.optimiser import State, begin, descend
 from dpntk.release.distill.progress import RunFolder
 from dpntk.release.distill.sampling import poisson_sample
@@ -38,7 +45,7 @@ from dpntk.release.file.distilled import DistilledRelease
 from dpntk.release.file.reader import open_any
 from dpntk.release.mechanism.subsampled_gaussian import SampledGaussian, sampled_epsilon
 from dpntk.release.signing.policy import Acceptance
-from tests.conftest import Command, draw_records
+from tests.conftest import Command, draw_records, refused
 
 STEPS = 6
 SETTINGS = Settings(per_class=2, sampling_prob=0.5, steps=STEPS, clip_norm=0.1)
@@ -529,6 +536,37 @@ def test_simultaneous_entries_all_count(tmp_path: Path) -> None:
 def test_a_damaged_ledger_stops_everything(dpntk: Command, folder: Path) -> None:
     ledger_of(folder).write_text("{}")
     assert "the ledger cannot be read" in refusal(dpntk, "distill", folder, *OPTIONS)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("release_id", 5), ("created", None), ("epsilon", "1"), ("epsilon", -1.0), ("epsilon", 0),
+        ("epsilon", True), ("delta", "y"), ("delta", 0.0), ("delta", 1.0), ("steps", 10.5),
+        ("steps", True), ("rate", "q"), ("multiplier", []),
+    ],
+)  # fmt: skip
+def test_a_ledger_with_an_impossible_entry_is_one_line(
+    dpntk: Command, folder: Path, name: str, value: object
+) -> None:
+    """Without the check its distillation might seem to have spent nothing, or less."""
+    entry = Spending("a", "now", 1.0, 1e-3, SampledGaussian(0.1, 1.0, 10)).to_json()
+    (entry["run"] if name in entry["run"] else entry)[name] = value
+    document = {"format": "dpntk ledger of distillations 1", "entries": [entry]}
+    ledger_of(folder).write_text(json.dumps(document))
+    refused(dpntk("budget", folder), "the ledger cannot be read", "nobody knows what was spent")
+
+
+def test_another_entry_under_the_same_id_counts_as_well(tmp_path: Path) -> None:
+    """Whoever put it there, the ledger cannot tell which of the two was spent."""
+    ledger, steps = tmp_path / "train.ledger.json", SampledGaussian(0.1, 1.0, 10)
+    entry = Spending("a", "now", 5.0, 1e-3, steps)
+    less = replace(entry, epsilon=0.01, run=replace(steps, noise_multiplier=100.0))
+    for later in (entry, less, entry, less):
+        total = enter(ledger, later, lambda total: True)
+    assert read_all(ledger) == (entry, less)
+    assert total.releases == 2
+    assert total.epsilon >= spent_by([entry], 1e-3)
 
 
 def test_damaged_progress_is_not_continued(folder: Path, tmp_path: Path, steps: Steps) -> None:
