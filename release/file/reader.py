@@ -26,7 +26,7 @@ from .distilled_codec import understand_distilled
 from .model import EmbeddingGuarantee, Opened, OpenedRelease, Release
 from .parser import Body, read_body, read_in_child
 from .ranges import require_possible_arrays
-from .statement import statement_of
+from .statement import equal_by_declaration, statement_of
 from .user_block import UserBlock, digest_of, read_user_block
 from .validation import require_consistent, require_fitting
 
@@ -134,7 +134,7 @@ def understand(body: Body, block: UserBlock) -> Release:
     embedding, class_weights = body.arrays["embedding"], body.arrays["class_weights"]
     require_fitting(embedding, class_weights, schema, feature_map)
     require_possible_arrays(guarantee, feature_map.levels, embedding, class_weights)
-    equal_classes = bool((class_weights == 1 / len(schema.classes)).all())
+    equal_classes = equal_by_declaration(guarantee, class_weights)
     return Release(
         embedding=embedding,
         class_weights=class_weights,

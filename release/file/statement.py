@@ -9,6 +9,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
+import numpy as np
+from numpy.typing import NDArray
+
 from ...common.adjacency import Adjacency
 from ...common.display.text import promised, rounded_up
 from ...common.features.base import FeatureMap
@@ -33,6 +36,22 @@ _TRAINED: Final = (
     "The features are those of a pre-trained module; the data that it was trained on are not "
     "covered, and the owner has declared them public."
 )
+
+
+def equal_by_declaration(guarantee: EmbeddingGuarantee, class_weights: NDArray[np.float64]) -> bool:
+    """Whether a release's class weights were declared to be equal, as far as its file shows.
+
+    Under replace-one, class counts have a weight unless they were declared. Under add-remove they
+    always have one, so equal shares count as declared: noisy shares that are equal by chance are
+    then said to be public, which promises less than is kept.
+
+    Args:
+        guarantee: the release's guarantee.
+        class_weights: float64 (c,).
+    """
+    if guarantee.adjacency is Adjacency.REPLACE_ONE:
+        return not guarantee.count_weight
+    return bool((class_weights == 1 / len(class_weights)).all())
 
 
 def statement_of(

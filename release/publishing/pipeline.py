@@ -27,7 +27,7 @@ from ...common.storage.locks import locked
 from ...embed.sums.data_sets import nobody_else_spends, note, spent_on_records_of
 from ...embed.sums.file import Embedding, load_embedding, require_embedding, write_embedding
 from ..file.model import EmbeddingGuarantee, Opened, OpenedRelease, Release
-from ..file.statement import statement_of
+from ..file.statement import equal_by_declaration, statement_of
 from ..file.validation import require_consistent
 from ..file.writer import serialise, write_signed
 from ..mechanism.accountant import ACCOUNTANT, accountant_version, epsilon_for
@@ -244,17 +244,19 @@ def _carry_out(embedding: Embedding, parameters: PrivacyParameters, planned: Pla
     counts = np.ones(classes) if noisy.counts is None else noisy.counts / scale.count_weight
     declared = parameters.class_counts is ClassCounts.UNIFORM
     factors = np.ones(1) if scale.factors is None else scale.factors
+    weights = np.full(classes, 1 / classes) if declared else _shares(counts, records)
     guarantee = _guarantee(embedding, parameters, planned, records)
+    equal = equal_by_declaration(guarantee, weights)
     return Release(
         embedding=(noisy.sums * (factors[:, None] * (unit / records))).astype(np.float32),
-        class_weights=np.full(classes, 1 / classes) if declared else _shares(counts, records),
+        class_weights=weights,
         feature_map=feature_map,
         schema=embedding.schema,
         guarantee=guarantee,
         release_id=entry.release_id,
         created=entry.created,
         dpntk_version=version("dpntk"),
-        statement=statement_of(guarantee, embedding.schema, feature_map, equal_classes=declared),
+        statement=statement_of(guarantee, embedding.schema, feature_map, equal_classes=equal),
     )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import json
-from dataclasses import fields
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +20,7 @@ from dpntk.embed import Embedding, save_embedding
 from dpntk.release import ClassCounts, Guarantee, PrivacyParameters, Release, open_release, own_key
 from dpntk.release.file.format import ATTRIBUTES
 from dpntk.release.file.writer import serialise
+from dpntk.release.publishing import pipeline
 from dpntk.release.publishing.pipeline import unrecorded_release, write_release
 
 
@@ -60,6 +61,28 @@ def test_reading_gives_back_what_was_written(
         made.release_id, made.created, made.statement, made.dpntk_version,
     )  # fmt: skip
     assert opened.signed_by.own
+
+
+def test_noisy_shares_that_are_equal_by_chance_are_not_said_to_be_declared(
+    made: Release, tmp_path: Path
+) -> None:
+    """Few records and much noise make every count that of a single record, or that of all."""
+    made = replace(made, class_weights=np.full(3, 1 / 3))
+    write_release(made, tmp_path / "release.h5", own_key())
+    again = open_release(tmp_path / "release.h5").release
+    assert again.statement == made.statement
+    assert "equally frequent" not in again.statement
+
+
+def test_where_a_file_cannot_tell_noisy_shares_from_declared_ones_it_promises_less(
+    embedding: Embedding, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pipeline, "_shares", lambda *_: np.full(3, 1 / 3))
+    parameters = PrivacyParameters(epsilon=2.0, adjacency=Adjacency.ADD_REMOVE)
+    made = unrecorded_release(embedding, parameters)
+    write_release(made, tmp_path / "release.h5", own_key())
+    assert open_release(tmp_path / "release.h5").release.statement == made.statement
+    assert "that all classes are equally frequent" in made.statement
 
 
 def test_any_hdf5_reader_opens_it(made: Release, path: Path) -> None:
