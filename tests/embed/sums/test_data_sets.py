@@ -77,6 +77,22 @@ def test_releases_from_several_embeddings_are_added_up(dpntk: Command, folder: P
     assert "--data-set digits" in dpntk("budget", "5.h5").stdout
 
 
+def test_the_total_of_a_data_set_is_for_the_least_delta_unless_told_otherwise(
+    dpntk: Command, embedding: Embedding, tmp_path: Path
+) -> None:
+    """At that one every release's own promise is counted."""
+    entries = tuple(replace(entry(name), delta=10.0**-place) for place, name in enumerate("abc", 3))
+    for number, each in enumerate(entries):
+        other = replace(embedding, ledger=Ledger((each,)), sums=embedding.sums + number)
+        save_embedding(other, tmp_path / f"{each.release_id}.h5", data_set="digits")
+    for options, delta in (((), 1e-5), (("--delta", 1e-8), 1e-8)):
+        (told,) = json.loads(dpntk("budget", "--data-set", "digits", *options, "--json").stdout)[
+            "spent"
+        ]
+        assert told["delta"] == delta
+        assert told["epsilon"] == total_of(Ledger(entries), delta).epsilon
+
+
 def test_an_embedding_that_is_declared_while_its_total_is_asked_about_is_not_released(
     dpntk: Command, folder: Path
 ) -> None:

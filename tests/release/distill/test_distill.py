@@ -303,6 +303,27 @@ def test_the_budget_shows_what_distillations_have_spent(dpntk: Command, folder: 
     assert f"spent: epsilon {total:.4g} at delta" in dpntk("budget", folder).stdout
 
 
+def test_the_budget_of_distillations_is_for_the_delta_and_under_each_adjacency(
+    dpntk: Command, folder: Path
+) -> None:
+    def spent(*options: object) -> list[tuple[float, float, str]]:
+        told = json.loads(dpntk("budget", folder, *options, "--json").stdout)["spent"]
+        return [(total["epsilon"], total["delta"], total["adjacency"]) for total in told]
+
+    step = SampledGaussian(0.1, 1.0, 10)
+    first = Spending("a", "2026", 2.0, 1e-3, step)
+    enter(ledger_of(folder), first, lambda total: True)
+    assert spent() == [(2.0, 1e-3, "add-remove")]  # as it was promised
+    assert spent("--delta", 1e-6) == [(sampled_epsilon([step], 1e-6), 1e-6, "add-remove")]
+    exchanging = replace(first, release_id="b", delta=1e-4, adjacency=Adjacency.REPLACE_ONE)
+    enter(ledger_of(folder), exchanging, lambda total: True)
+    for options, delta in (((), 1e-4), (("--delta", 1e-6), 1e-6)):
+        assert spent(*options) == [
+            (spent_by([first, exchanging], delta, adjacency), delta, adjacency.value)
+            for adjacency in (Adjacency.ADD_REMOVE, Adjacency.REPLACE_ONE)
+        ]
+
+
 def test_a_preset_says_where_it_comes_from(dpntk: Command, folder: Path) -> None:
     """Its numbers were tuned on records, and whoever reads the release is to know."""
     parameters = (*PRIVACY, "--steps", 3, "--preset", "mnist-1")
