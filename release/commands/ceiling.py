@@ -9,7 +9,7 @@ from typing import Any
 from ...common.display.text import rounded_down
 from ...common.ledger import Entry, Ledger
 from ..distill.ledger import Spending
-from ..mechanism.composition import Total, remaining, strictest
+from ..mechanism.composition import Total, adjacency_of, remaining, strictest
 
 
 def loss_figures(made: Entry | Spending | Total) -> dict[str, Any]:
@@ -27,13 +27,17 @@ def ceiling_figures(ledger: Ledger) -> dict[str, Any]:
 
 
 def ceiling_remark(ledger: Ledger) -> str:
-    """What one more release may spend under the strictest ceiling; "" without a ceiling."""
+    """What one more release may spend under the strictest ceiling; "" without a ceiling.
+
+    After other releases it may spend so much under their adjacency, and less under another one.
+    """
     limited = strictest(ledger)
     if limited is None or limited.ceiling is None:
         return ""
     of_part = "" if limited is ledger else " of a part"
+    under = f" ({adjacency_of(limited).value})" if limited.all_entries else ""
     return (
         f"ceiling{of_part}: epsilon {limited.ceiling.epsilon:g} at delta "
         f"{limited.ceiling.delta:g}; one more release may have up to epsilon "
-        f"{rounded_down(remaining(limited))} at the same delta"
+        f"{rounded_down(remaining(limited))} at the same delta{under}"
     )

@@ -262,6 +262,22 @@ def test_the_ceiling_stops_a_release(dpntk: Command, folder: Path, tmp_path: Pat
     assert dpntk("release", "--eps", left[1], *second).code == 0
 
 
+def test_what_is_left_is_left_under_the_adjacency_that_is_said(
+    dpntk: Command, folder: Path
+) -> None:
+    """All are added up under replace-one once one of them is, and then each of them hides less."""
+    dpntk("embed", folder, "--width", "5", "--budget-eps", "2", "--budget-delta", "1e-3")
+    assert dpntk("budget").stdout.strip().endswith("at the same delta")
+    promise = ("--delta", "1e-3", "--adjacency", "add-remove")
+    assert dpntk("release", "--eps", "1", *promise).code == 0
+    left = re.search(r"epsilon (1\.\d+) at the same delta \(add-remove\)", dpntk("budget").stdout)
+    assert left is not None
+    assert left[0] in dpntk("plan", "--eps", 1, "--records", 30, *promise).stdout
+    second = ("release", "--eps", left[1], "-o", "second.h5", "--compose", *promise)
+    refused(dpntk(*second, "--adjacency", "replace-one"), "does not allow this release")
+    assert dpntk(*second).code == 0
+
+
 def test_a_ceiling_is_not_raised_once_there_are_releases(
     dpntk: Command, folder: Path, tmp_path: Path
 ) -> None:

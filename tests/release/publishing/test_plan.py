@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from dpntk.common.adjacency import Adjacency
+from dpntk.common.display.text import rounded_up
 from dpntk.common.errors import BudgetError
 from dpntk.common.features.base import FeatureMap
 from dpntk.common.features.ntk.map import TangentFeatures
 from dpntk.common.schema.draft import Draft
-from dpntk.embed import Embedding
+from dpntk.embed import Embedding, load_embedding
 from dpntk.embed.exact.grid import Grid
 from dpntk.release import PrivacyParameters
+from dpntk.release.mechanism.composition import total_of
 from dpntk.release.publishing.parameters import ClassCounts
 from dpntk.release.publishing.pipeline import unrecorded_release
 from dpntk.release.publishing.plan import Plan, plan
@@ -208,3 +211,16 @@ def test_a_plan_names_the_part_that_a_release_would_be_of(
             assert part in " ".join(each.stdout.split()), each.stdout
     assert dpntk("release", "embedding.h5", "--eps", 1, *protected).code == 0
     assert "pixels themselves" in " ".join(dpntk("inspect", "release.h5").stdout.split())
+
+
+def test_what_was_spent_is_said_at_the_delta_that_is_planned(
+    dpntk: Command, embedding_file: Path
+) -> None:
+    assert dpntk("release", embedding_file, "--eps", 1, "--delta", 1e-6).code == 0
+    question = ("plan", embedding_file, "--eps", 1, "--delta", 1e-8)
+    spent = total_of(load_embedding(embedding_file).ledger, 1e-8).epsilon
+    assert spent > 1.1
+    told = json.loads(dpntk(*question, "--json").stdout)["budget"]
+    assert (told["epsilon"], told["delta"], told["releases"]) == (spent, 1e-8, 1)
+    shown = " ".join(dpntk(*question).stdout.split())
+    assert f"together epsilon {rounded_up(spent)} at delta 1e-08 (replace-one)" in shown
