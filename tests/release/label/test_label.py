@@ -11,6 +11,7 @@ import click
 import numpy as np
 import pytest
 import yaml
+from scipy import stats
 
 from dpntk.common.adjacency import Adjacency
 from dpntk.common.cli import prompts
@@ -28,8 +29,13 @@ from dpntk.common.schema.image import ImageSchema
 from dpntk.common.schema.origin import Origin
 from dpntk.embed import Embedding
 from dpntk.release import PrivacyParameters, Release, make_key, own_key
+from dpntk.release.file.model import Opened, OpenedRelease
+from dpntk.release.label.kinds import label_of
+from dpntk.release.label.page import page_of
+from dpntk.release.mechanism.accountant import noise_multiplier
 from dpntk.release.publishing.pipeline import unrecorded_release, write_release
 from dpntk.release.signing import prompts as asking
+from dpntk.release.signing.policy import SignedBy
 from tests.conftest import Command
 from tests.helpers.tables import PEOPLE
 
@@ -136,6 +142,57 @@ def test_the_registry_gets_an_entry(dpntk: Command, made: Release) -> None:
     assert "image size" in entry["dp_variant"]["unprotected_quantities"]
     assert made.release_id in entry["implementation"]["mechanisms"]
     assert dpntk("inspect", "--registry", "--json").code == 2
+
+
+def opened(release: Release) -> OpenedRelease:
+    return Opened(release, "0" * 64, SignedBy(None, None))
+
+
+@pytest.mark.parametrize("adjacency", Adjacency)
+def test_the_number_of_records_is_exact_and_public_under_replace_one_alone(
+    embedding: Embedding, adjacency: Adjacency
+) -> None:
+    made = unrecorded_release(embedding, PrivacyParameters(2.0, 1e-4, adjacency))
+    noisy = adjacency is Adjacency.ADD_REMOVE
+    made = replace(made, guarantee=replace(made.guarantee, records=211 if noisy else 200))
+    label = label_of(opened(made))
+    data = "about 211 grey images" if noisy else "200 grey images"
+    for said in (label.domain, label.as_rows()["data"]):
+        assert said.startswith(f"{data} of 8x8 pixels in 3 classes")
+    assert label.not_protected.startswith("number of records, ") is not noisy
+    assert label.not_protected.removeprefix("number of records, ") == ", ".join(IMAGES.known)
+
+
+def test_what_was_looked_up_in_the_records_is_said(made: Release) -> None:
+    schema = replace(IMAGES, classes_origin=Origin.FROM_DATA)
+    (looked_up,) = schema.from_data
+    label = label_of(opened(replace(made, schema=schema)))
+    assert label.not_protected.endswith(f"; looked up: {looked_up}")
+
+
+def test_earlier_releases_are_counted_under_the_adjacency_of_the_total(made: Release) -> None:
+    """Each of them was under add-remove but one, so all together are under replace-one."""
+    before = opened(made)
+    assert "first release" in label_of(before).composition
+    together = replace(
+        made.guarantee,
+        total_epsilon=3.4561,
+        total_adjacency=Adjacency.REPLACE_ONE,
+        total_releases=3,
+    )
+    later = opened(replace(made, guarantee=together))
+    said = "release number 3 from these records; together epsilon 3.457 (replace-one)"
+    assert label_of(later).composition == label_of(later).as_rows()["in total"] == said
+    for which, kind in ((before, "One release"), (later, "Many releases")):
+        entry = yaml.safe_load(label_of(which).as_registry_entry())["deployment"]
+        assert entry["deployment_model"]["release_type"] == kind
+    page = " ".join(page_of(later).decode().split())
+    assert said in page
+    assert "is a certain record or another one" in page
+    multiplier = noise_multiplier(3.4561, made.guarantee.delta)
+    most = 100 * stats.norm.cdf(stats.norm.ppf(0.05) + 1 / multiplier)
+    (found,) = re.findall(r"in at most <strong>([\d.]+)</strong> of 100", page)
+    assert most <= float(found) < most + 0.2
 
 
 def test_evaluate_can_check_where_synthetic_records_come_from(
