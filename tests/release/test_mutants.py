@@ -56,7 +56,7 @@ from dpntk.embed.run.checkpoint import Progress, Share, save_progress, split
 from dpntk.embed.sums.accumulate import ClassSums
 from dpntk.embed.sums.file import Embedding, write_embedding
 from dpntk.embed.sums.totals import Totals
-from dpntk.release import PrivacyParameters
+from dpntk.release import PrivacyParameters, Release
 from dpntk.release.mechanism import accountant, composition, discrete_gaussian
 from dpntk.release.mechanism import gaussian as mechanism
 from dpntk.release.mechanism.gaussian import NoiseScale, NoisySums
@@ -86,6 +86,7 @@ from tests.release.publishing import (
     test_ledger,
     test_measurement,
     test_merged_ledger,
+    test_neighbours,
     test_privacy_units,
 )
 
@@ -373,6 +374,39 @@ def cells_that_none_can_reach_take_the_next(monkeypatch: pytest.MonkeyPatch) -> 
         return found
 
     monkeypatch.setattr(ReleaseLayout, "sums", sums)
+
+
+def noise_of_other_rows(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The first ones, where only some rows get their noise."""
+
+    def of_rows(self: NoiseScale, rows: Integers) -> NoiseScale:
+        return self if self.factors is None else replace(self, factors=self.factors[: len(rows)])
+
+    monkeypatch.setattr(NoiseScale, "of_rows", of_rows)
+
+
+def largest_numbers_beyond_merged_cells(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where a number may not be missing, what comes next is a cell of another number."""
+    right = MarginalColumn.merge
+
+    def merge(self: MarginalColumn, cells: torch.Tensor) -> torch.Tensor:
+        largest = cells == self.cells - 1
+        return right(self, torch.where(largest, self.cells, cells) if self.merged else cells)
+
+    monkeypatch.setattr(MarginalColumn, "merge", merge)
+
+
+def class_weights_by_exact_counts(monkeypatch: pytest.MonkeyPatch) -> None:
+    right = publishing._carry_out
+
+    def carry_out(
+        embedding: Embedding, parameters: PrivacyParameters, planned: publishing.Planned
+    ) -> Release:
+        exact = embedding.counts / embedding.records
+        monkeypatch.setattr(publishing, "_shares", lambda counts, records: exact)
+        return right(embedding, parameters, planned)
+
+    monkeypatch.setattr(publishing, "_carry_out", carry_out)
 
 
 def coarse_pairs_longer_than_their_noise(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -791,6 +825,19 @@ MUTANTS = [
         cells_that_none_can_reach_take_the_next,
         test_measurement.test_what_any_record_adds_is_hidden_whichever_pairs_are_chosen,
         {"adjacency": Adjacency.ADD_REMOVE},
+    ),
+    *(
+        Mutant(
+            plant,
+            test_neighbours.test_neighbours_differ_by_what_the_noise_hides_and_in_nothing_else,
+            {"drawn": test_neighbours.any_table, "seeds": [seed], "kinds": set()},
+        )
+        for plant, seed in (
+            (cells_that_none_can_reach_take_the_next, 8),
+            (noise_of_other_rows, 0),
+            (largest_numbers_beyond_merged_cells, 0),
+            (class_weights_by_exact_counts, 0),
+        )
     ),
     Mutant(
         coarse_pairs_longer_than_their_noise,
