@@ -350,6 +350,13 @@ def test_a_map_says_what_was_chosen_and_is_rebuilt(tmp_path: Path) -> None:
     squares = parts.main_weight**2 + parts.moment_weight**2
     squares += float((parts.marginals.entries**2).sum()) * parts.weight**2
     assert squares == pytest.approx(1)
+    # What pairs and levels leave is shared out as before.
+    before, columns = parts_of(embedding.feature_map), len(parts.marginals.columns)
+    left = parts.main_weight / before.main_weight
+    assert parts.weight * parts.marginals.entry * math.sqrt(columns) / before.weight == (
+        pytest.approx(left)
+    )
+    assert parts.moment_weight / before.moment_weight == pytest.approx(left)
     assert parts.marginals.group_entry * parts.weight * math.sqrt(6) == pytest.approx(0.3)
     of_levels, coarse = parts.marginals.entries[len(parts.marginals.columns) :][:2]
     assert coarse * parts.weight == pytest.approx(0.15)
