@@ -262,7 +262,7 @@ class Records:
         blur = random.choice([0.0005, 0.003, 0.0065, 0.05]) * len(schema.classes) ** 0.5
         total = min(scale.sigma * GRID.unit * len(schema.classes) / blur, 500_000)
         shares = random.dirichlet(np.ones(len(values) * len(schema.classes)))
-        counts = np.rint(total * shares).reshape(len(values), -1)
+        counts = 2 + np.rint(total * shares).reshape(len(values), -1)
         return cls(schema, feature_map, values, np.stack(features), counts.astype(np.int64))
 
     def embedding(self, further: Sequence[tuple[int, int]] = ()) -> Embedding:
