@@ -16,13 +16,16 @@ from dpntk.common.display.untrusted import shown
 from dpntk.common.schema.image import ImageSchema
 from dpntk.embed import Embedding
 from dpntk.release import PrivacyParameters, open_any, own_key
-from dpntk.release.label.page import most_recognised, most_recognised_in_gaussian
-from dpntk.release.mechanism.accountant import epsilon_for
+from dpntk.release.file.model import Opened
+from dpntk.release.label.kinds import label_of
+from dpntk.release.label.page import most_recognised, most_recognised_in_gaussian, page_of
+from dpntk.release.mechanism.accountant import epsilon_for, noise_multiplier
 from dpntk.release.publishing.pipeline import unrecorded_release, write_release
-from dpntk.release.signing.policy import Acceptance
+from dpntk.release.signing.policy import Acceptance, SignedBy
 from tests.conftest import Command, refused
 from tests.evaluate.html.test_report import MARKUP, page, require_harmless
 from tests.helpers.releases import KINDS, write_small_release
+from tests.release.file.test_distilled_codec import make_distilled
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -61,6 +64,20 @@ def test_it_says_how_often_a_record_is_recognised(
     assert ("or is not there at all" in text) == (adjacency is Adjacency.ADD_REMOVE)
     for name in classes:
         assert shown(name) in text
+
+
+def test_of_a_distilled_set_it_says_what_holds_for_any_noise() -> None:
+    """A sampled Gaussian is no Gaussian: only epsilon and delta are known of it."""
+    made = make_distilled()
+    opened = Opened(made, "0" * 64, SignedBy(None, None))
+    found = " ".join(page_of(opened).decode().split())
+    promise = made.guarantee
+    most = 100 * most_recognised(promise.total_epsilon, promise.delta, 0.05)
+    multiplier = noise_multiplier(promise.total_epsilon, promise.delta)
+    assert most > 100 * most_recognised_in_gaussian(multiplier, 0.05) + 1
+    (said,) = re.findall(r"in at most <strong>([\d.]+)</strong> of 100", found)
+    assert most <= float(said) < most + 0.2
+    assert label_of(opened).not_protected.endswith(", the sampling rate")
 
 
 def test_what_is_no_promise_is_said(dpntk: Command, folder: Path) -> None:
