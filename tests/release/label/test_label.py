@@ -38,6 +38,7 @@ from dpntk.release.signing import prompts as asking
 from dpntk.release.signing.policy import SignedBy
 from tests.conftest import Command
 from tests.helpers.tables import PEOPLE
+from tests.release.file.test_statement import PRIVATE
 
 
 @pytest.fixture
@@ -193,6 +194,20 @@ def test_earlier_releases_are_counted_under_the_adjacency_of_the_total(made: Rel
     most = 100 * stats.norm.cdf(stats.norm.ppf(0.05) + 1 / multiplier)
     (found,) = re.findall(r"in at most <strong>([\d.]+)</strong> of 100", page)
     assert most <= float(found) < most + 0.2
+
+
+def test_what_bounds_have_spent_is_in_every_epsilon_of_the_file(made: Release) -> None:
+    together = replace(made.guarantee, total_epsilon=3.4561, total_releases=2)
+    weights = np.full(len(PRIVATE.classes), 1 / len(PRIVATE.classes))
+    label = label_of(
+        opened(replace(made, schema=PRIVATE, guarantee=together, class_weights=weights))
+    )
+    assert label.as_rows()["epsilon"] == "3.457, of which the bounds of columns have a part"
+    assert label.as_rows()["exchange"].endswith(" for the matrix alone")
+    loss = yaml.safe_load(label.as_registry_entry())["deployment"]["privacy_loss"]
+    assert loss["privacy_parameters"] == {"epsilon": 3.4561, "delta": 1e-4}
+    page = " ".join(page_of(label.opened).decode().split())
+    assert "<td>3.4561, 0.0001</td>" in page
 
 
 def test_evaluate_can_check_where_synthetic_records_come_from(
