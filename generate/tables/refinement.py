@@ -38,7 +38,8 @@ from ..kernels.mean_embedding import LOW_SIGNAL, released_mean
 from ..output.generator_file import Arrays, arrays_of_map
 from .marginals.matching import round_to_steps
 from .marginals.released import is_noise
-from .moves.conditioned import ConditionEnergy, Moves, Pool
+from .moves.base import Moves
+from .moves.conditioned import ConditionEnergy, Pool
 from .moves.counts import Counts
 from .moves.departures import ReleasedMoments
 from .moves.goal import Departures, Goal

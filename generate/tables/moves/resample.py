@@ -31,7 +31,7 @@ from torch import Tensor
 
 from ....common.display.console import Advance
 from ....common.runtime.threads import Each
-from .conditioned import Moves
+from .base import Moves
 from .counts import Counts
 from .goal import Goal
 

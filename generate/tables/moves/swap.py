@@ -29,7 +29,7 @@ from torch import Tensor
 
 from ....common.display.console import Advance
 from ....common.runtime.threads import Each, finish
-from .conditioned import Moves
+from .base import Moves
 from .correlations import Correlations
 from .counts import Counts
 from .goal import Departures, Goal
