@@ -47,6 +47,7 @@ from .moves.relu_features import ReluFeatures, has_relu_features
 from .moves.resample import ResamplingMoves
 from .moves.swap import SwapMoves
 from .moves.table_departures import ReleasedCounts
+from .representative import representative
 from .reweighting import Rows
 
 _LEAST_ROWS: Final = 1_000
@@ -290,8 +291,8 @@ class Refinement:
                 made = torch.cat([made, made])[: sizes.pop()]
                 moves.continue_chain(made)
         advance(count, "")
-        chosen: NDArray[np.float32] = made.numpy()[random.permutation(len(made))[:count]]
-        return chosen
+        found: NDArray[np.float32] = made.numpy()
+        return found[representative(found, count, goal.blocks, random)]
 
 
 def refinement_of(release: Release) -> Refinement | None:

@@ -507,6 +507,22 @@ def test_a_few_rows_are_some_of_many_and_many_are_not_the_same(
     assert len(np.unique(drawn, axis=0)) > 1.2 * len(np.unique(began, axis=0))
 
 
+def test_a_few_rows_have_the_columns_of_many(made: Release, table: Path) -> None:
+    """By chance, shares of 150 rows would be off by as much as a tenth."""
+    refinement = refinement_of(made)
+    assert refinement is not None
+    records, labels = read(table, PEOPLE)
+    of_class = records[labels == 0]
+
+    def rows(label: int, count: int) -> NDArray[np.float32]:
+        return np.resize(of_class, (count, PEOPLE.record_size))
+
+    drawn = refinement.draw(0, 150, rows, np.random.default_rng(0))
+    categories = np.r_[tuple(b.shares for b in BLOCKS if b.column.categories)]
+    refined = rows(0, 4000)[:, categories].mean(axis=0)
+    assert np.abs(drawn[:, categories].mean(axis=0) - refined).max() < 2.5 / 150
+
+
 def test_rows_of_which_nothing_is_known_stay_as_they_are(made: Release, table: Path) -> None:
     """A mean feature that is nothing but noise, however large, does not move them."""
     found = refinement_of(made)
