@@ -6,6 +6,8 @@ import contextlib
 import csv
 import io
 import re
+import threading
+import weakref
 from collections.abc import Callable, Generator, Iterable, Iterator
 from typing import TYPE_CHECKING, Final
 
@@ -25,6 +27,8 @@ SUFFIXES: Final = (".csv", ".tsv", ".csv.gz", ".tsv.gz")
 _BLOCK_BYTES: Final = 1 << 22
 _LONGEST_HEADER: Final = 1 << 24
 _LONGEST_VALUE: Final = 1 << 40
+_LONGEST_WAIT: Final = 10.0
+"""The most seconds to wait for a thread to let go of a file that nobody reads any more."""
 _BOM: Final = "\ufeff"
 _LINE_BREAKS: Final = b"\r\n"
 _UNDECODED: Final = re.compile("[\udc80-\udcff]")
@@ -80,14 +84,10 @@ def read_csv(
 
     ragged: list[tuple[int | None, int]] = []
     several_lines = False
-
-    def note(row: pa.csv.InvalidRow) -> str:
-        ragged.append((row.number, row.actual_columns))
-        return "error"
-
+    let_go = threading.Event()
     with _reading(path, form), _opened(path) as stream:
         try:
-            for rows in _reader(stream, header, names, form, note):
+            for rows in _reader(stream, header, names, form, ragged, let_go):
                 # In any column: those not in `names` may have swallowed rows, too.
                 several_lines = several_lines or any(
                     _has(values, sign) for values in rows.columns for sign in _LINE_BREAKS
@@ -103,6 +103,10 @@ def read_csv(
                 f"{path}: {row} has {found} values, but the header has {len(header)}: correct it, "
                 f"or put what holds a {form.separator!r} into quotes"
             ) from None  # Arrow's error quotes the row
+        finally:
+            # A thread of Arrow's that reads ahead may be the last to have the reader. If it let go
+            # of Python's objects while the interpreter ends, the process would be aborted.
+            let_go.wait(_LONGEST_WAIT)
 
     if several_lines:  # a quote may be unclosed or misplaced
         _require_closed_quotes(path, form)
@@ -115,9 +119,19 @@ def _reader(
     header: tuple[str, ...],
     names: tuple[str, ...],
     form: CsvFormat,
-    invalid_row_handler: Callable[[pa.csv.InvalidRow], str],
+    ragged: list[tuple[int | None, int]],
+    let_go: threading.Event,
 ) -> pa.csv.CSVStreamingReader:
-    """Arrow's reader, for texts in the columns of `names`."""
+    """Arrow's reader, for texts in the columns of `names`.
+
+    Args:
+        stream: the file.
+        header: the names of all its columns.
+        names: the columns to read.
+        form: the file's format.
+        ragged: gets the number and length of a row that has more or fewer values than the header.
+        let_go: set when Arrow has let go of all Python objects of the reader.
+    """
     import pyarrow
     import pyarrow.csv
 
@@ -134,12 +148,25 @@ def _reader(
             newlines_in_values=True,
             # In a single column, an empty line is a row with a missing value.
             ignore_empty_lines=len(header) > 1,
-            invalid_row_handler=invalid_row_handler,
+            invalid_row_handler=_noting(ragged, let_go),  # nothing else may hold it
         ),
         convert_options=pyarrow.csv.ConvertOptions(
             column_types=column_types, strings_can_be_null=False
         ),
     )
+
+
+def _noting(
+    ragged: list[tuple[int | None, int]], let_go: threading.Event
+) -> Callable[[pa.csv.InvalidRow], str]:
+    """A handler of ragged rows, with which `let_go` is set when it is gone."""
+
+    def note(row: pa.csv.InvalidRow) -> str:
+        ragged.append((row.number, row.actual_columns))
+        return "error"
+
+    weakref.finalize(note, let_go.set)
+    return note
 
 
 def require_no_returns(rows: pa.RecordBatch, number: int, where: str) -> None:

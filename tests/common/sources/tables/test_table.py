@@ -5,6 +5,8 @@ from __future__ import annotations
 import gzip
 import subprocess
 import sys
+import threading
+import weakref
 from collections.abc import Callable
 from dataclasses import replace
 from decimal import Decimal, localcontext
@@ -50,6 +52,36 @@ def write_bytes(path: Path, text: str) -> Path:
 def embedded_rows(path: Path, schema: TableSchema) -> int:
     source = with_bounded_units(open_source(path, SourceOptions(schema=schema)))
     return sum(len(batch.labels) for batch in source.batches(3))
+
+
+@pytest.mark.parametrize("ends", ["with an error", "with the last row", "early"])
+def test_no_thread_holds_what_is_pythons_when_a_file_has_been_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ends: str
+) -> None:
+    """Otherwise a process that ends soon afterwards may be aborted: one in a hundred or so is."""
+    path = write(tmp_path / "a.csv", "a,b\n1,2\n" + ("3\n" if ends == "with an error" else ""))
+    handlers = []
+
+    def noting(
+        ragged: list[tuple[int | None, int]], let_go: threading.Event
+    ) -> Callable[[arrow_csv.InvalidRow], str]:
+        handlers.append(weakref.ref(handler := original(ragged, let_go)))
+        return handler
+
+    original = csv._noting
+    monkeypatch.setattr(csv, "_noting", noting)
+    for _ in range(500):
+        rows = csv.read_csv(path, ("a", "b"), ("a",), CsvFormat(encoding="latin-1"))
+        match ends:
+            case "with an error":
+                with pytest.raises(DataError, match="row 2 has 1 values"):
+                    next(rows)
+            case "early":
+                next(rows)
+                rows.close()
+            case _:
+                assert len(list(rows)) == 1
+        assert handlers.pop()() is None
 
 
 def test_every_value_is_in_its_place(tmp_path: Path) -> None:
