@@ -231,28 +231,36 @@ class _Simulation:
         drawn = np.triu(random.standard_normal((size, size)), 1)
         noisy = (self.correlations + (drawn + drawn.T) * deviation).clip(-1, 1)
         of_numbers = np.outer(self.numbers, self.numbers)
+        believed = np.ones_like(noisy)
         for kind in (of_numbers, ~of_numbers):
-            noisy = _james_stein(noisy, deviation, self.pairs & kind)
+            believed *= _james_stein(noisy, deviation, self.pairs & kind)
+        noisy *= believed
         error = self._mean(noisy - self.correlations)
         if classes < 2:
             return error, None
         blurred = np.broadcast_to(noise * self.of_means, self.means.shape)
         means = self.means + random.standard_normal(self.means.shape) * blurred
-        means = _james_stein(means, blurred, self.of_means > 0)
-        # Linear discriminant analysis; clipping excludes directions without variance.
+        means *= _james_stein(means, blurred, self.of_means > 0)
+        # Linear discriminant analysis. Clipping excludes directions without variance, and those
+        # whose variance is less than what noise alone would show: the largest eigenvalue of a
+        # symmetric matrix of such noise (Wigner's semicircle).
         values, axes = np.linalg.eigh(noisy)
-        directions = (axes / values.clip(0.1)) @ axes.T @ means.T
+        edge = 2 * math.sqrt(float((believed * np.square(deviation)).sum(axis=1).max()))
+        directions = (axes / values.clip(max(0.1, edge))) @ axes.T @ means.T
         scores = self.rows @ directions - (means.T * directions).sum(axis=0) / 2
         return error, float((scores.argmax(axis=1) == self.labels).mean())
 
 
 def _james_stein(noisy: Floats, noise: Floats, where: NDArray[np.bool_]) -> Floats:
-    """Shrink noisy numbers according to their noise (James and Stein)."""
+    """By what to multiply noisy numbers, according to their noise (James and Stein).
+
+    It is 1 outside `where`. What is left of the noise has this share of its variance.
+    """
     where = np.broadcast_to(where, noisy.shape)
     if not where.any():
-        return noisy
+        return np.ones_like(noisy)
     signal = max(float((np.square(noisy) - np.square(noise))[where].mean()), 1e-12)
-    return np.where(where, noisy * signal / (signal + np.square(noise)), noisy)
+    return np.where(where, signal / (signal + np.square(noise)), 1.0)
 
 
 def _simulated_rows(

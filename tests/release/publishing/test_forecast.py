@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -12,7 +13,7 @@ import pytest
 from dpntk.common.features.joint import parts_of
 from dpntk.common.schema.draft import Draft
 from dpntk.common.sources.options import SourceOptions
-from dpntk.embed import TangentOptions, embed
+from dpntk.embed import Column, TableSchema, TangentOptions, embed
 from dpntk.embed.exact.grid import DEFAULT_CAPACITY, Grid
 from dpntk.generate.output.provenance import _LARGE, _noise_on_correlations
 from dpntk.release import PrivacyParameters
@@ -51,6 +52,22 @@ def test_more_epsilon_and_more_records_show_more() -> None:
     assert [few.mostly_noise(each) for each in few.at] == [True, False, False]
     assert not any(map(many.mostly_noise, many.at))
     assert lacking(many, many.at[-1]) < 0.02
+
+
+def test_correlations_that_noise_distorts_make_no_classifier_worse() -> None:
+    """Of many numbers in few records, where they begin to show only with much epsilon."""
+    columns = [Column.continuous(f"c{n}", 0, 1) for n in range(30)]
+    schema = TableSchema((*columns, Column.boolean("ill", ["no", "yes"])), label="ill")
+    feature_map = OPTIONS.draw(schema)
+    grid = Grid.for_capacity(schema.levels, DEFAULT_CAPACITY)
+    promises = map(PrivacyParameters, (1.0, 3.0, 10.0, 30.0))
+    found = forecast(schema, [plan(feature_map, grid, 2, 569, each) for each in promises])
+    assert found is not None
+    accuracies = [each.accuracy.mean for each in found.at if each.accuracy is not None]
+    assert len(accuracies) == 4
+    assert max(accuracies[:2]) > found.by_chance + 0.1
+    for less, more in pairwise(accuracies):
+        assert more > less - 0.02
 
 
 def error_of(each: Forecast) -> float:
