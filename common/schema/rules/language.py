@@ -221,9 +221,10 @@ class _Parser:
         self._place += 1
         text = sign + token.text
         if token.kind not in ("quoted", "word", "number", "date") or text not in column.categories:
+            quote = "" if token.kind == "quoted" else "; put one of several words into quotes"
             raise _NotUnderstood(
                 f"{text!r} is no category of column {column.name!r}, which has "
-                f"{some_of(column.categories, _NAMED)}"
+                f"{some_of(column.categories, _NAMED)}{quote}"
             )
         return column.categories.index(text)
 
