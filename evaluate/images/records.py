@@ -123,7 +123,9 @@ def read_synthetic(path: Path) -> LabelledImages:
         raise DataError(f"{path}: there is no such folder; 'dpntk generate' makes one")
     images = path / IMAGES if path.is_dir() else path
     if not images.is_file():
-        raise DataError(f"{path}: there is no {IMAGES} in it; 'dpntk generate' writes one")
+        raise DataError(
+            f"{path}: there is neither {IMAGES} nor a table in it; 'dpntk generate' writes one"
+        )
     provenance = read_provenance(path) if path.is_dir() else {}
     names: tuple[str, ...] | None = None
     preparation = AS_STORED

@@ -162,16 +162,19 @@ def _lost_dependence(rows: Sequence[Row], test_records: int) -> list[str]:
     for trained_on, found in figures.items():
         if trained_on == REAL or trained_on.startswith(INDEPENDENT):
             continue
+        by = []
         for name in _DEPENDENCE:
             if name not in found or chance[name] <= least:
                 continue
             to_lose = chance[name] - real.get(name, 0.0)
             if to_lose > _NOTEWORTHY and chance[name] - found[name] < to_lose / 2:
-                lost.append(
-                    f"{trained_on}: columns have lost most of how they go together ({name} "
-                    f"{found[name]:.3f}, independent columns {chance[name]:.3f}"
-                    f"{f', real rows {real[name]:.3f}' if name in real else ''})"
+                by.append(
+                    f"{name} {found[name]:.3f}, independent columns {chance[name]:.3f}"
+                    f"{f', real rows {real[name]:.3f}' if name in real else ''}"
                 )
+        if by:
+            what = "columns have lost most of how they go together"
+            lost.append(f"{trained_on}: {what} ({'; '.join(by)})")
     return lost
 
 

@@ -8,6 +8,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from ...common.arguments import argument
 from ...common.errors import DataError, SchemaError
 from ...common.schema.table import TableSchema
 from .baselines import keep_negatives, rows_of
@@ -102,7 +103,9 @@ def with_target(schema: TableSchema, target: str) -> TableSchema:
     """
     column = next((one for one in schema.columns if one.name == target), None)
     if column is None:
-        raise SchemaError(f"target {target!r}: there is no column of that name")
+        there = ", ".join(one.name for one in schema.columns)
+        named = argument("target", target)
+        raise SchemaError(f"{named}: there is no such column; columns are {there}")
     if len(schema.columns) < 2:
         raise SchemaError(f"target {target!r}: there is no other column to predict it from")
     return replace(schema, label=None if column.kind.numeric else target)

@@ -96,7 +96,10 @@ def test_mistakes_are_one_line(tmp_path: Path) -> None:
         (lambda: evaluate(None, test=rows), "synthetic must be the path .* NoneType"),  # type: ignore[arg-type]
         (lambda: evaluate([], test=rows), "synthetic: there are no records"),
         (lambda: evaluate(tmp_path / "missing", test=rows), "missing: there is no such folder"),
-        (lambda: evaluate(tmp_path / "empty", test=rows), "there is no images.npz in it"),
+        (
+            lambda: evaluate(tmp_path / "empty", test=rows),
+            "there is neither images.npz nor a table in it",
+        ),
         (lambda: evaluate(images, test=None), "test must be the path .* NoneType"),  # type: ignore[arg-type]
         (lambda: evaluate(images, test=images, baseline=3), "baseline must be the path .* int"),  # type: ignore[arg-type]
         (lambda: evaluate(images, test=images, release=3), "release must be the path .* int"),  # type: ignore[arg-type]
