@@ -87,6 +87,11 @@ def argument(name: str, value: object = None, *, option: str = "") -> str:
     return f"{spelt} {text}" if typed else f"{name}={text}"
 
 
+def in_command(words: str) -> str:
+    """Words that make sense in a command alone, such as " with -o"; nothing in Python."""
+    return words if _TYPED.get() else ""
+
+
 Location = str | os.PathLike[str]
 """A path, as text or as a path object, including objects such as a folder of synthetic records."""
 

@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
-from ..arguments import argument
+from ..arguments import argument, in_command
 from ..errors import OutputError
 
 # The permissions with which a file is made. The user's umask can only remove some.
@@ -69,7 +69,8 @@ def require_writable_folder(folder: Path) -> None:
         OutputError: the folder is missing or cannot be written to.
     """
     if not folder.is_dir():
-        raise OutputError(f"{folder} is not a folder: create it, or choose another place with -o")
+        elsewhere = f"choose another place{in_command(' with -o')}"
+        raise OutputError(f"{folder} is not a folder: create it, or {elsewhere}")
     with write_failures(folder), tempfile.TemporaryFile(dir=folder):
         pass
 
@@ -89,7 +90,7 @@ def require_room(path: Path, size: int) -> None:
     if free < size:
         raise OutputError(
             f"{path}: {size / 1e6:,.1f} MB are needed and {free / 1e6:,.1f} MB are free: make "
-            "room, or choose another place with -o"
+            f"room, or choose another place{in_command(' with -o')}"
         )
 
 
@@ -219,7 +220,8 @@ def write_failures(path: Path) -> Iterator[None]:
     except OSError as error:
         reason = error.strerror or str(error)
         raise OutputError(
-            f"cannot write {path}: {reason}; make room or choose another place with -o"
+            f"cannot write {path}: {reason}; make room or choose another place"
+            f"{in_command(' with -o')}"
         ) from error
 
 

@@ -18,6 +18,7 @@ from collections.abc import Collection, Iterator
 from pathlib import Path
 from typing import Final
 
+from ..arguments import in_command
 from ..errors import DpntkError, OutputError
 from .atomic import (
     SENSITIVE_MODE,
@@ -90,12 +91,12 @@ def require_replaceable_folder(path: Path, *, marker: str, ours: Collection[str]
     """
     if path.is_dir() and (path.samefile(".") or path.is_mount()):
         raise OutputError(
-            f"{path} is no folder that can be replaced: name one in it with -o, such as "
-            f"{path / 'synthetic'}"
+            f"{path} is no folder that can be replaced: name one in it{in_command(' with -o')}, "
+            f"such as {path / 'synthetic'}"
         )
     _clear_stale(path)
     if path.exists() and not path.is_dir():
-        raise OutputError(f"{path} is a file: choose another folder with -o")
+        raise OutputError(f"{path} is a file: choose another folder{in_command(' with -o')}")
     if path.exists():
         _require_ours(path, marker, ours)
     require_writable_folder(path.parent)
@@ -106,8 +107,8 @@ def _require_ours(folder: Path, marker: str, ours: Collection[str]) -> None:
     foreign = _first_foreign(folder, marker, ours)
     if foreign is not None:
         raise OutputError(
-            f"{folder} holds files that dpntk did not write, such as {foreign}: move them, or "
-            "choose another folder with -o"
+            f"{folder} holds more than an earlier result, such as {foreign}: move it, or choose "
+            f"another folder{in_command(' with -o')}"
         )
 
 

@@ -11,7 +11,7 @@ from cryptography.exceptions import UnsupportedAlgorithm
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-from ...common.arguments import path_from, require_kind
+from ...common.arguments import in_command, path_from, require_kind
 from ...common.errors import OutputError, SigningKeyError
 from ...common.storage import untrusted_files
 from ...common.storage.atomic import OWN_MODE, SENSITIVE_MODE, write_atomically, write_failures
@@ -59,7 +59,9 @@ def make_key(path: Path | str, passphrase: str = "") -> SigningKey:
     path = path_from("path", path, refusal=OutputError)
     for existing in (path, public_path(path)):
         if existing.exists():
-            raise OutputError(f"{existing} already exists: choose another name with -o")
+            raise OutputError(
+                f"{existing} already exists: choose another name{in_command(' with -o')}"
+            )
     key = SigningKey(Ed25519PrivateKey.generate())
     encryption: serialization.KeySerializationEncryption = serialization.NoEncryption()
     if passphrase:

@@ -275,14 +275,14 @@ def prepared(dpntk: Command, folder: Path) -> Path:
         ("generate missing.h5", "missing.h5: there is no such file"),
         ("generate embedding.h5", "is an embedding, not a release: it is SENSITIVE"),
         ("generate text.h5", "text.h5: not a dpntk release"),
-        ("generate release.h5 -o others", "others holds files that dpntk did not write"),
+        ("generate release.h5 -o others", "others holds more than an earlier result"),
         ("generate release.h5 -o text.h5", "text.h5 is a file"),
         ("generate release.h5 -n 0", "'--records': 0 is not in the range"),
         ("generate --from text.h5", "text.h5: not a generator"),
         ("generate release.h5 --points 5000", "--points 5000: 15,000 in all classes; at most"),
         ("generate release.h5 --steps 5 --lr 10 --device cuda:99", "no such device"),
         ("evaluate missing --test images", "missing: there is no such folder"),
-        ("evaluate empty --test images", "there is no images.npz in it"),
+        ("evaluate empty --test images", "there is neither images.npz nor a table in it"),
     ],
 )
 def test_bad_input_is_one_clear_line_and_leaves_nothing(

@@ -76,7 +76,7 @@ def test_from_a_table_to_a_table_that_is_like_it(
         assert arrow_csv.read_csv("more/table.csv").num_rows == rows
     Path("more/schema.toml").write_text("mine")
     third = dpntk("generate", "--from", "synthetic", "-n", "7", "-o", "more")
-    refused(third, "more holds files that dpntk did not write, such as schema.toml: move them")
+    refused(third, "more holds more than an earlier result, such as schema.toml: move it")
     assert Path("more/schema.toml").read_text() == "mine"
     assert arrow_csv.read_csv("more/table.csv").num_rows == 8
     for option in ("--steps", "--batch", "--lr"):

@@ -224,7 +224,7 @@ def test_mistakes_are_one_line(tmp_path: Path) -> None:
         (lambda: generate(tmp_path / "missing.h5", new), "no such file"),
         (lambda: generate(path, None), "folder must be the path .* NoneType"),  # type: ignore[arg-type]
         (lambda: generate(path, path), "is a file: choose another"),
-        (lambda: generate(path, tmp_path), "files that dpntk did not write"),
+        (lambda: generate(path, tmp_path), "more than an earlier result"),
         (lambda: generate(path, new, settings=settings, device="tpu"), "device='tpu': "),
         (lambda: generate(path, new, settings=settings, device=None), "device must be "),  # type: ignore[arg-type]
         (lambda: load_generator(None), "generator must be the path .* NoneType"),  # type: ignore[arg-type]

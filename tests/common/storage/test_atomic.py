@@ -116,8 +116,8 @@ def test_an_earlier_result_with_anything_else_in_it_is_left_alone(
     make(path / name)
     before = sorted(tmp_path.rglob("*"))
     message = (
-        f"{path} holds files that dpntk did not write, such as {said}: move them, or choose "
-        "another folder with -o"
+        f"{path} holds more than an earlier result, such as {said}: move it, or choose "
+        "another folder"
     )
     with pytest.raises(OutputError) as early:
         require_replaceable_folder(path, marker="ours", ours=OURS)
@@ -137,7 +137,7 @@ def test_what_is_put_there_while_a_result_is_made_is_left_alone(tmp_path: Path) 
             (folder / "ours").write_text("later")
             (path / "notes.txt").write_text("mine")
 
-    with pytest.raises(OutputError, match=r"did not write, such as notes\.txt: move them"):
+    with pytest.raises(OutputError, match=r"than an earlier result, such as notes\.txt: move it"):
         replace()
     assert (path / "ours").read_text() == "earlier"
     assert (path / "notes.txt").read_text() == "mine"
@@ -146,7 +146,7 @@ def test_what_is_put_there_while_a_result_is_made_is_left_alone(tmp_path: Path) 
 
 def test_names_like_ours_are_no_earlier_result(tmp_path: Path) -> None:
     (tmp_path / "second").touch()
-    with pytest.raises(OutputError, match="such as second: move them"):
+    with pytest.raises(OutputError, match="such as second: move it"):
         require_replaceable_folder(tmp_path, marker="ours", ours=OURS)
 
 
@@ -154,7 +154,7 @@ def test_other_peoples_files_are_left_alone(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     with pytest.raises(OutputError, match="is a file"):
         require_replaceable_folder(tmp_path / "file", marker="ours", ours=OURS)
-    with pytest.raises(OutputError, match="did not write"):
+    with pytest.raises(OutputError, match="more than an earlier result"):
         require_replaceable_folder(tmp_path, marker="ours", ours=OURS)
     with pytest.raises(OutputError, match="already exists and matters"):
         require_absent(tmp_path / "file", overwrite=False, cost="matters", begins=b"")

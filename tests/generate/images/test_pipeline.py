@@ -192,7 +192,7 @@ def test_the_folder_is_looked_at_before_training(
 ) -> None:
     (tmp_path / "mine").write_text("mine")
     monkeypatch.setattr(pipeline, "train", lambda *_, **__: pytest.fail("trained for nothing"))
-    with pytest.raises(OutputError, match="such as mine: move them"):
+    with pytest.raises(OutputError, match=r"such as mine: move it, or choose another folder$"):
         generate(opened, tmp_path, settings=BRIEF)
 
 
@@ -222,7 +222,7 @@ def test_what_the_user_put_beside_an_earlier_result_survives(
     for arguments in (["release.h5"], ["release.h5", "--points", "1"], ["--from", "synthetic"]):
         refused(
             dpntk("generate", *arguments, "-o", "synthetic"),
-            f"synthetic holds files that dpntk did not write, such as {first}: move them, or "
+            f"synthetic holds more than an earlier result, such as {first}: move it, or "
             "choose another folder with -o",
         )
     after = {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
