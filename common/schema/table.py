@@ -10,8 +10,10 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
+from types import NoneType
 from typing import Any, Final
 
+from ..arguments import require_kind
 from ..display.representations import BriefRepr
 from ..display.text import counted
 from ..errors import SchemaError
@@ -96,6 +98,7 @@ class TableSchema(BriefRepr):
     constraints_origin: Origin = Origin.DECLARED
 
     def __post_init__(self) -> None:
+        self._require_kinds()
         names = [column.name for column in self.written] + list(self.left_out)
         self._require_columns(names)
         self._require_unit(names)
@@ -118,6 +121,22 @@ class TableSchema(BriefRepr):
                 "supported: leave columns with many categories out, or list fewer and name an other"
             )
         self._require_constraints()
+
+    def _require_kinds(self) -> None:
+        """Check the types of what is easily written as something else, such as one text."""
+        for name, kind, some in (
+            ("columns", Column, "Columns, such as (Column.integer('age', 0, 120),)"),
+            ("left_out", str, "names, such as ('name',)"),
+            ("constraints", str, "texts, such as ('discharge >= admission',)"),
+        ):
+            given = getattr(self, name)
+            require_kind(name, given, (tuple, list), f"a tuple of {some}", refusal=SchemaError)
+            for each in given:
+                require_kind(f"each of {name}", each, kind, f"one of {some}", refusal=SchemaError)
+        require_kind("bins", self.bins, int, "a whole number, such as 20", refusal=SchemaError)
+        by = "a PrivacyUnit, such as PrivacyUnit('patient', rows=5)"
+        unit = self.privacy_unit
+        require_kind("privacy_unit", unit, (PrivacyUnit, NoneType), by, refusal=SchemaError)
 
     def _require_columns(self, names: Sequence[str]) -> None:
         """Check the number of columns, their names, and the positions of those made anew."""

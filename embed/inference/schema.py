@@ -7,9 +7,10 @@ import re
 from collections.abc import Collection, Generator, Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
+from types import NoneType
 from typing import TYPE_CHECKING, Final
 
-from ...common.arguments import argument
+from ...common.arguments import argument, require_kind
 from ...common.display.console import notice, warning
 from ...common.display.text import counted, some_of, typed
 from ...common.errors import DataError, SchemaError
@@ -21,6 +22,7 @@ from ...common.schema.draft import Draft
 from ...common.schema.privacy_unit import PrivacyUnit
 from ...common.schema.table import TableSchema
 from ...common.sources.arrow_types import type_name
+from ...common.sources.base import require_records
 from ...common.sources.parquet import opened, read_rows, reading_parquet
 from ...common.sources.paths import AnyPath, located
 from ...common.sources.tables.csv import is_csv, read_csv, read_header
@@ -79,9 +81,13 @@ def draft_schema(
         The draft. `confirm` what is publicly known, or replace it; then call `settled`.
 
     Raises:
-        DataError: the files cannot be read.
+        DataError: the data cannot be read, or have no rows.
         SchemaError: there is no such label, or no column that a schema can describe.
     """
+    if isinstance(columns, str):
+        raise SchemaError("columns must be a list of names, such as ['age', 'sex'], not a text")
+    by = "a PrivacyUnit, such as PrivacyUnit('patient', rows=5)"
+    require_kind("privacy_unit", privacy_unit, (PrivacyUnit, NoneType), by, refusal=SchemaError)
     chosen = None if columns is None else {*columns, *filter(None, [label])}
     unit = None if privacy_unit is None else privacy_unit.column
     where, held = _found_at(data)
@@ -90,12 +96,14 @@ def draft_schema(
         named = argument("privacy_unit", unit, option="--unit")
         if unit not in places:
             raise _no_column(named, where, filter(None, places))
-        if unit == label or unit in (columns or ()):
+        if unit == label or unit in (chosen or ()):
             raise SchemaError(f"{named}: it tells whose a row is, so it is in no record")
     if label is not None and label not in seen:
-        raise _no_column(argument("label", label), where, seen)
+        raise _no_column(argument("label", label), where, filter(None, places))
     for name in sorted((chosen or set()) - set(seen)):
-        raise _no_column(argument("columns", name), where, seen)
+        raise _no_column(argument("columns", name), where, filter(None, places))
+    if seen:
+        require_records(max(each.texts + each.lacking for each in seen.values()), where)
     in_memory = not isinstance(held, (str, Path))
     doubtful = _say_if_names_may_be_values(where, seen, places, in_memory=in_memory)
     described, unfit = _described(where, seen, label, places if doubtful else None)

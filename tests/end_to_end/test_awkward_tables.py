@@ -258,7 +258,7 @@ def test_columns_that_are_chosen_are_drafted_and_all_others_left_out(dpntk: Comm
         assert embedded.code == 0, embedded.stderr
     refused(
         dpntk("schema", "table.csv", "--columns", "age,no", "--overwrite"),
-        "--columns no: table.csv has no such column",
+        "--columns no: table.csv has no such column ('age, pay, gross, name, ill, city')",
     )
 
 

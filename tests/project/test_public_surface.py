@@ -151,6 +151,7 @@ def images(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+AGE = embed.Column.integer("age", 0, 120)
 NETWORK = nn.Sequential(nn.Linear(64, 2), nn.ReLU(), nn.Linear(2, 2))
 MISTAKES: dict[str, tuple[Callable[[Any], Any], str]] = {
     "no data": (lambda _: embed.embed(None), "data must be the path of a data set"),
@@ -194,6 +195,23 @@ MISTAKES: dict[str, tuple[Callable[[Any], Any], str]] = {
     "nothing to load": (lambda _: embed.load_embedding(None), "path must be the path of a file"),
     "nothing to save": (lambda at: embed.save_embedding(None, at), "what embed or merge has made"),
     "a budget as text": (lambda _: embed.PrivacyBudget("3"), "a number, such as 1.0"),
+    "a column alone": (lambda _: embed.TableSchema(AGE), "columns must be a tuple of Columns"),
+    "columns by name": (lambda _: embed.TableSchema(("age",)), "each of columns must be"),
+    "one name left out": (lambda _: embed.TableSchema((AGE,), left_out="x"), "such as ('name',)"),
+    "one constraint": (lambda _: embed.TableSchema((AGE,), constraints="age > 1"), "a tuple of"),
+    "bins as text": (lambda _: embed.TableSchema((AGE,), bins="20"), "bins must be a whole number"),
+    "a unit by name": (
+        lambda _: embed.TableSchema((AGE,), left_out=("x",), privacy_unit="x"),
+        "such as PrivacyUnit('patient', rows=5), not of type str",
+    ),
+    "a unit to draft by name": (
+        lambda at: embed.draft_schema(at, privacy_unit="x"),
+        "such as PrivacyUnit('patient', rows=5), not of type str",
+    ),
+    "one column to draft": (
+        lambda at: embed.draft_schema(at, columns="age"),
+        "columns must be a list of names",
+    ),
     "a layer for a network": (
         lambda _: embed.tangent_features_of(nn.Linear(64, 2), (64,)),
         "a torch.nn.Sequential",

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 from pyarrow import parquet
 
-from dpntk.common.errors import SchemaError
+from dpntk.common.errors import DataError, SchemaError
 from dpntk.common.schema.columns.kinds import ColumnKind, Missing, Transform
 from dpntk.common.schema.csv_format import CsvFormat
 from dpntk.common.schema.draft import Draft
@@ -78,6 +78,23 @@ def test_why_columns_are_left_out_is_said_of_each_kind(
         ("all dates, times or durations in them are the same", "once"),
     ):
         assert f"{reason}: {names}\n" in said
+
+
+def test_a_table_without_rows_is_refused_as_that(tmp_path: Path) -> None:
+    (tmp_path / "header.csv").write_text("age,ill\n")
+    for nothing in (tmp_path / "header.csv", pa.table({"age": pa.array([], pa.int64())})):
+        with pytest.raises(DataError, match="there are no records in it"):
+            draft_schema(nothing)
+    assert draft_schema(pa.table({"age": [1, 2], "none": pa.nulls(2)})).schema.left_out == ("none",)
+    with pytest.raises(SchemaError, match="no column has numbers"):
+        draft_schema(pa.table({"none": pa.nulls(2)}))
+
+
+def test_columns_may_be_chosen_by_an_index_beside_a_unit() -> None:
+    visits = pd.DataFrame({"who": [1, 1, 2, 2], "age": [30, 31, 40, 41], "pay": [1, 2, 3, 4]})
+    unit = PrivacyUnit("who", rows=2)
+    draft = draft_schema(visits, columns=visits.columns[1:2], privacy_unit=unit)
+    assert [column.name for column in draft.schema.columns] == ["age"]
 
 
 def test_what_may_be_an_identifier_is_said(capsys: pytest.CaptureFixture[str]) -> None:
