@@ -67,38 +67,43 @@ class ReleasedSynthesizer:
             raise GeneratorError(f"{path}: of a distilled set: 'dpntk generate' writes its records")
         return cls(path, made.generator)
 
-    def sample(self, count: int, seed: int | None = None) -> Any:  # noqa: ANN401 - of two kinds
+    def sample(self, count: int, seed: int | None = None, where: str = "") -> Any:  # noqa: ANN401 - of two kinds
         """Draw synthetic records, in random order.
 
         Args:
             count: how many.
             seed: the same one gives the same records again; if None, each call gives new ones.
+            where: for a table: a condition that all rows fulfil, such as "age >= 50".
 
         Returns:
             For a table, a DataFrame with the declared types. For images, a pair of arrays: uint8
             (n, side, side), or (n, side, side, 3) in colour, and their labels, int64 (n,).
 
         Raises:
-            GeneratorError: `count` or `seed` is out of range, or pandas is not installed.
+            GeneratorError: an argument is out of range, too few rows fulfil the condition, or
+                pandas is not installed.
         """
-        return self.generator.sample(count, seed)
+        return self.generator.sample(count, seed, where)
 
-    def generate(self, folder: Location, count: int, seed: int | None = None) -> Synthetic:
+    def generate(
+        self, folder: Location, count: int, seed: int | None = None, where: str = ""
+    ) -> Synthetic:
         """Draw synthetic records and write them as `dpntk generate` does.
 
         Args:
             folder: where to write; an earlier such folder is replaced.
             count: how many.
             seed: the same one gives the same records again; if None, each call gives new ones.
+            where: for a table: a condition that all rows fulfil, such as "age >= 50".
 
         Returns:
             The folder, with its `records`.
 
         Raises:
-            GeneratorError: `count` or `seed` is out of range.
+            GeneratorError: an argument is out of range, or too few rows fulfil the condition.
             OutputError: the folder cannot be written.
         """
-        return sample_to(folder, self.generator, count=count, seed=seed)
+        return sample_to(folder, self.generator, count=count, seed=seed, where=where)
 
     def __getstate__(self) -> Never:
         raise GeneratorError(NO_PICKLE)

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
+from types import NoneType
 from typing import Any, Final, Never
 
 import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import NotFittedError
 
-from dpntk.common.arguments import Location, path_from
+from dpntk.common.arguments import Location, path_from, require_kind
 from dpntk.common.display.text import counted
 from dpntk.common.errors import BudgetError, GeneratorError, OutputError, SchemaError
 from dpntk.embed import (
@@ -140,6 +141,8 @@ class Synthesizer(BaseEstimator):  # type: ignore[misc]  # sklearn has no types
             OutputError: the folder cannot be written.
         """
         parameters = PrivacyParameters(self.epsilon, self.delta, self.adjacency)
+        limit = "a PrivacyBudget, such as PrivacyBudget(3.0)"
+        require_kind("budget", self.budget, (PrivacyBudget, NoneType), limit, refusal=BudgetError)
         data, source = self._data(X, y)
         folder = _made(path_from("folder", self.folder, refusal=OutputError))
         embedding = folder / "embedding.h5"
@@ -154,21 +157,23 @@ class Synthesizer(BaseEstimator):  # type: ignore[misc]  # sklearn has no types
         self._remember(made.schema)
         return self
 
-    def sample(self, count: int, seed: int | None = None) -> Any:  # noqa: ANN401 - of two kinds
+    def sample(self, count: int, seed: int | None = None, where: str = "") -> Any:  # noqa: ANN401 - of two kinds
         """Draw synthetic records, in random order.
 
         Args:
             count: how many.
             seed: the same one gives the same records again; if None, each call gives new ones.
+            where: for a table: a condition that all rows fulfil, such as "age >= 50".
 
         Returns:
             For a table, a DataFrame with the declared types. For images, a pair of arrays: uint8
             (n, side, side), or (n, side, side, 3) in colour, and their labels, int64 (n,).
 
         Raises:
-            GeneratorError: it was not fitted, or `count` or `seed` is out of range.
+            GeneratorError: it was not fitted, an argument is out of range, or too few rows fulfil
+                the condition.
         """
-        return self._fitted().sample(count, seed)
+        return self._fitted().sample(count, seed, where)
 
     @property
     def release_path(self) -> Path:
@@ -274,5 +279,6 @@ def _made(folder: Path) -> Path:
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     except OSError as error:
-        raise OutputError(f"{folder}: {error.strerror or error}") from error
+        reason = error.strerror or error
+        raise OutputError(f"{folder}: no folder can be made: {reason}; choose another") from error
     return folder

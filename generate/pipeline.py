@@ -21,6 +21,7 @@ from .fit.recipe import ComposedSettings, Recipe, composed, require_generator
 from .fit.settings import TableSettings, TrainingSettings
 from .images.inducing_points import PointSettings
 from .images.pipeline import fit_images
+from .images.sampling import require_no_condition
 from .images.training import usual_settings
 from .output.folder import require_replaceable
 from .output.provenance import warn_of_noise
@@ -30,7 +31,6 @@ from .synthetic import (
     no_points_of_tables,
     points_to,
     require_csv,
-    require_no_condition,
     require_points,
     sample_to,
 )

@@ -21,6 +21,7 @@ from .images.export import (
 )
 from .images.inducing_points import PointSettings, find_points
 from .images.pictures import pictures
+from .images.sampling import require_no_condition
 from .output import generator_file
 from .output.folder import require_replaceable
 from .output.generator_file import GENERATOR
@@ -107,10 +108,7 @@ class Synthetic:
         """
         if self.generator is None:
             raise GeneratorError(f"{self.path}: of a distilled set, which has no generator")
-        if isinstance(self.generator, SavedTableGenerator):
-            return self.generator.sample(count, seed, where)
-        require_no_condition(where)
-        return self.generator.sample(count, seed)
+        return self.generator.sample(count, seed, where)
 
 
 def load_generator(path: Location) -> SavedGenerator:
@@ -248,25 +246,6 @@ def require_pictures(wanted: bool, *, is_table: bool) -> None:
     if wanted and is_table:
         said = argument("pictures")
         raise GeneratorError(f"{said}: the release is of a table: they are made of images")
-
-
-def require_no_condition(where: str, *, distilled: bool = False) -> None:
-    """Refuse a condition on images, which have no columns, or on a distilled set.
-
-    Args:
-        where: the condition.
-        distilled: whether the records are a distilled set rather than images.
-
-    Raises:
-        GeneratorError: the condition is not empty.
-    """
-    if where:
-        why = (
-            "a distilled set is written as it is"
-            if distilled
-            else "images have no columns: keep those of a class by their labels"
-        )
-        raise GeneratorError(f"{argument('where')}: {why}")
 
 
 def no_points_of_tables() -> GeneratorError:

@@ -66,6 +66,7 @@ def test_from_a_data_frame_to_a_data_frame(fitted: Synthesizer, folder: Path) ->
     assert set(rows["ill"]) <= {"no", "yes"}
     assert len(fitted.sample(50).compare(rows)) > 0
     pd.testing.assert_frame_equal(fitted.sample(50, seed=3), fitted.sample(50, seed=3))
+    assert set(fitted.sample(50, where="ill = yes")["ill"]) == {"yes"}
     # One release, signed and in the ledger; the embedding is its owner's alone.
     assert fitted.release_path == folder / "release.h5"
     opened = open_release(fitted.release_path)
@@ -172,6 +173,8 @@ def test_from_a_release_alone_records_are_made_and_none_are_read(
     pd.testing.assert_frame_equal(rebuilt.sample(30, seed=1), fitted.sample(30, seed=1))
     made = rebuilt.generate(tmp_path / "more", 20)
     assert len(made.records()) == 20
+    ill = rebuilt.generate(tmp_path / "ill", 20, where="ill = yes").records()
+    assert set(ill["ill"]) == set(rebuilt.sample(20, where="ill = yes")["ill"]) == {"yes"}
     assert not hasattr(rebuilt, "fit")
     assert list(tmp_path.glob("**/embedding.h5")) == [fitted.release_path.parent / "embedding.h5"]
     # No module that reads records is even loaded.
@@ -314,7 +317,11 @@ def test_mistakes_get_one_line_and_cost_nothing(tmp_path: Path) -> None:
         (lambda: Synthesizer(folder=folder).fit(IMAGES), "a pair of arrays"),
         (lambda: Synthesizer(folder=folder, classes="ab").fit(IMAGES, LABELS), "such as 10, not"),  # type: ignore[arg-type]
         (lambda: Synthesizer(0, schema=PEOPLE, folder=folder).fit(ROWS), "a positive number"),
-        (lambda: Synthesizer(schema=PEOPLE, folder=a_file).fit(ROWS), "file: "),
+        (
+            lambda: Synthesizer(schema=PEOPLE, folder=a_file).fit(ROWS),
+            "file: no folder can be made",
+        ),
+        (lambda: Synthesizer(schema=PEOPLE, folder=folder, budget=3.0).fit(ROWS), "budget must be"),  # type: ignore[arg-type]
         (lambda: Synthesizer(schema=PEOPLE, folder=None).fit(ROWS), "folder must be the path"),  # type: ignore[arg-type]
         (lambda: Synthesizer(delta=0.1, schema=PEOPLE, folder=folder).fit(ROWS), "not below 1/n"),
         (lambda: Synthesizer.from_release(tmp_path / "none.h5"), "no such file"),

@@ -23,7 +23,7 @@ from ..output.folder import results
 from ..output.generator_file import GENERATOR
 from .generators.registry import ImageGenerator, described, generator_from
 from .inducing_points import InducingPoints
-from .sampling import sample
+from .sampling import require_no_condition, sample
 
 PREVIEW_CLASSES: Final = 20
 """`preview.png` shows at most this many classes, the first ones."""
@@ -50,20 +50,22 @@ class SavedImageGenerator(RedactedRepr):
     preparation: Preparation = AS_STORED
 
     def sample(
-        self, count: int, seed: int | None = None
+        self, count: int, seed: int | None = None, where: str = ""
     ) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
         """Draw images and labels, in random order.
 
         Args:
             count: how many.
             seed: the same seed gives the same images; if None, each call gives new ones.
+            where: as of tables; refused unless empty, as images have no columns.
 
         Returns:
             Images, uint8 (count, side, side[, 3]), and labels, int64 (count,).
 
         Raises:
-            GeneratorError: a number is out of range.
+            GeneratorError: a number is out of range, or there is a condition.
         """
+        require_no_condition(where)
         count = whole(count, "count", GeneratorError, least=1)
         return self.draw(count, seed_from(seed, GeneratorError))
 

@@ -6,7 +6,9 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from ...common.arguments import argument
 from ...common.display.console import progress
+from ...common.errors import GeneratorError
 from ...common.schema.image import pictures
 from ..fit.allocation import places_by_class
 from ..fit.descent import finite
@@ -43,3 +45,22 @@ def sample(
             labels[places] = label
             advance(len(places), "")
     return pictures(records, spec.channels), labels
+
+
+def require_no_condition(where: str, *, distilled: bool = False) -> None:
+    """Refuse a condition on images, which have no columns, or on a distilled set.
+
+    Args:
+        where: the condition.
+        distilled: whether the records are a distilled set rather than images.
+
+    Raises:
+        GeneratorError: the condition is not empty.
+    """
+    if where:
+        why = (
+            "a distilled set is written as it is"
+            if distilled
+            else "images have no columns: keep those of a class by their labels"
+        )
+        raise GeneratorError(f"{argument('where')}: {why}")
