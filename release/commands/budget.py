@@ -22,6 +22,7 @@ from ...embed.sums.file import load_embedding
 from ..distill.ledger import (
     LEDGER_SUFFIX,
     Spending,
+    adjacency_of_runs,
     ledger_of,
     ledgers_of_parts,
     of_whole_folder,
@@ -109,7 +110,7 @@ class _Spent:
     Attributes:
         title: what the figures are about.
         entries: one for each release.
-        totals: the joint guarantee; for distillations, one under each adjacency that occurs.
+        totals: the joint guarantee; empty if an existing ledger has no entries.
         remarks: notes for people.
         ledger: the one that ceilings are read from.
     """
@@ -137,16 +138,14 @@ def _by_distillations(path: Path, wanted: float | None) -> _Spent:
     title = f"distillations in {path}"
     if not entries:
         return _Spent(title, entries, ())
-    delta = wanted or entries[-1].delta
-    totals = []
-    for adjacency in sorted({entry.adjacency for entry in entries}, key=lambda a: a.value):
-        alone = len(entries) == 1 and delta == entries[0].delta
-        spent = entries[0].epsilon if alone else spent_by(entries, delta, adjacency)
-        totals.append(Total(spent, delta, adjacency, len(entries)))
+    delta, adjacency = wanted or entries[-1].delta, adjacency_of_runs(entries)
+    alone = len(entries) == 1 and delta == entries[0].delta
+    spent = entries[0].epsilon if alone else spent_by(entries, delta, adjacency)
+    totals = (Total(spent, delta, adjacency, len(entries)),)
     remarks = ["embeddings of the same records have ledgers of their own"]
     if (whole := of_whole_folder(path)) is not None:
         remarks.append(f"distillations in {whole}, of the whole folder, are counted as well")
-    return _Spent(title, entries, tuple(totals), tuple(remarks))
+    return _Spent(title, entries, totals, tuple(remarks))
 
 
 def _by_releases(path: Path, wanted: float | None) -> _Spent:

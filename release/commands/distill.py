@@ -173,6 +173,6 @@ def command(
     if promise.total_releases > 1:
         console.print(
             f"release number {promise.total_releases} from these records: together they have "
-            f"epsilon {rounded_up(promise.total_epsilon)} ({promise.adjacency.value})"
+            f"epsilon {rounded_up(promise.total_epsilon)} ({promise.total_adjacency.value})"
         )
     console.print(f"next: dpntk generate {typed(output)}")

@@ -176,16 +176,27 @@ def spent_by(
     return sampled_epsilon(runs, delta, adjacency=adjacency)
 
 
-def total_of(entries: tuple[Spending, ...], latest: Spending) -> Total:
-    """The joint guarantee of distillations, at the latest one's delta and adjacency.
+def adjacency_of_runs(entries: Sequence[Spending]) -> Adjacency:
+    """The adjacency of some distillations if they share one, else replace-one.
 
-    A single distillation keeps its stated epsilon. If an earlier run had another adjacency, its
-    loss under the latest one's follows from its sampling, noise and steps.
+    Under replace-one the number of records is public, and a run's delta, and with it its noise, may
+    follow from it. So such a run promises nothing under add-remove.
     """
+    alike = all(entry.adjacency is Adjacency.ADD_REMOVE for entry in entries)
+    return Adjacency.ADD_REMOVE if alike else Adjacency.REPLACE_ONE
+
+
+def total_of(entries: Sequence[Spending], latest: Spending) -> Total:
+    """The joint guarantee of distillations, at the latest one's delta.
+
+    A single distillation keeps its stated epsilon. If the runs do not share an adjacency, the loss
+    of those under add-remove follows from their sampling, noise and steps.
+    """
+    adjacency = adjacency_of_runs(entries)
     if len(entries) == 1:
-        return Total(latest.epsilon, latest.delta, latest.adjacency, 1)
-    epsilon = spent_by(entries, latest.delta, latest.adjacency)
-    return Total(max(epsilon, latest.epsilon), latest.delta, latest.adjacency, len(entries))
+        return Total(latest.epsilon, latest.delta, adjacency, 1)
+    epsilon = spent_by(entries, latest.delta, adjacency)
+    return Total(max(epsilon, latest.epsilon), latest.delta, adjacency, len(entries))
 
 
 def enter(path: Path, entry: Spending, compose: Callable[[Total], bool]) -> Total:

@@ -166,6 +166,7 @@ def _release(
         mechanism=NO_DISTILLED_MECHANISM if run is None else DISTILLED_MECHANISM,
         accountant=NO_ACCOUNTANT if run is None else accountant,
         total_epsilon=total.epsilon,
+        total_adjacency=total.adjacency,
         total_releases=total.releases,
     )
     return DistilledRelease(

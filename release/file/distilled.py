@@ -35,7 +35,7 @@ UNITS_OF_CLIP_NORM: Final = 1 << 40
 
 @dataclass(frozen=True, kw_only=True)
 class DistilledGuarantee(Guarantee):
-    """The guarantee of a distilled set's release; its total holds under `adjacency` as well.
+    """The guarantee of a distilled set's release.
 
     Each step releases a sum of clipped gradients.
 
@@ -65,6 +65,7 @@ class DistilledGuarantee(Guarantee):
             "mechanism": self.mechanism,
             "accountant": self.accountant,
             "total_epsilon": self.total_epsilon,
+            "total_adjacency": self.total_adjacency.value,
             "total_releases": self.total_releases,
         }
 

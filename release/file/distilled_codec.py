@@ -36,7 +36,7 @@ from .distilled import (
     DistilledGuarantee,
     DistilledRelease,
 )
-from .format import DISTILLED_ATTRIBUTES, FORMAT_VERSION
+from .format import FORMAT_VERSION, distilled_attributes
 from .parser import Body
 from .ranges import possible_promise, require_in_range
 from .statement import distilled_statement
@@ -49,21 +49,25 @@ _OVERSTATED: Final = 1e-2
 
 def serialise_distilled(release: DistilledRelease) -> memoryview:
     """The bytes of an unsigned release file. Equal releases give equal bytes."""
+    guarantee = release.guarantee
     values = {
         **vars(release),
-        **release.guarantee.figures(),
+        **guarantee.figures(),
         "format_version": FORMAT_VERSION,
         "kind": KIND,
         "schema": canonical_json(release.schema.to_json()),
         "settings": canonical_json(release.settings),
     }
 
+    differs = guarantee.total_adjacency is not guarantee.adjacency
+    kinds = distilled_attributes(total_adjacency=differs)
+
     def fill(file: h5py.File) -> None:
-        fill_attributes(file, DISTILLED_ATTRIBUTES, values)
+        fill_attributes(file, kinds, values)
         file.create_dataset("points", data=release.points)
         file.create_dataset("labels", data=release.labels)
 
-    return build(RELEASE_MAGIC if release.guarantee.private else NOT_PRIVATE_MAGIC, fill)
+    return build(RELEASE_MAGIC if guarantee.private else NOT_PRIVATE_MAGIC, fill)
 
 
 def save_distilled(made: DistilledRelease, path: Path, key: SigningKey | None) -> str:
@@ -92,6 +96,8 @@ def understand_distilled(body: Body, block: UserBlock) -> DistilledRelease:
     guarantee = _guarantee_in(values)
     if guarantee.private != block.private:
         raise FormatError("its first line and its epsilon disagree about its being private")
+    if "total_adjacency" in values and not _adds_up_to_replace_one(guarantee):
+        raise FormatError("the adjacency of the total does not follow from that of this release")
     run = _require_consistent(guarantee)
     points, labels = body.arrays["points"], body.arrays["labels"]
     _require_points(points, labels, schema)
@@ -122,6 +128,7 @@ def _guarantee_in(values: Mapping[str, Any]) -> DistilledGuarantee:
     """The guarantee stated in a file's attributes, not checked yet."""
     try:
         adjacency = Adjacency(values["adjacency"])
+        total_adjacency = Adjacency(values.get("total_adjacency", adjacency))
     except ValueError as error:
         raise FormatError("its adjacency is neither add-remove nor replace-one") from error
     return DistilledGuarantee(
@@ -134,11 +141,19 @@ def _guarantee_in(values: Mapping[str, Any]) -> DistilledGuarantee:
         mechanism=values["mechanism"],
         accountant=values["accountant"],
         total_epsilon=values["total_epsilon"],
+        total_adjacency=total_adjacency,
         total_releases=values["total_releases"],
         sampling_prob=values["rate"],
         steps=values["steps"],
         clip_norm=values["clip_norm"],
     )
+
+
+def _adds_up_to_replace_one(guarantee: DistilledGuarantee) -> bool:
+    """Whether an add-remove release says that an earlier one was under replace-one."""
+    adjacencies = guarantee.adjacency, guarantee.total_adjacency
+    unlike = adjacencies == (Adjacency.ADD_REMOVE, Adjacency.REPLACE_ONE)
+    return unlike and guarantee.total_releases > 1
 
 
 def _require_points(points: NDArray[Any], labels: NDArray[Any], schema: Schema) -> None:

@@ -85,15 +85,30 @@ DISTILLED_ATTRIBUTES: Final[dict[str, type]] = {
 """The same for a distilled set. `schema` and `settings` are JSON."""
 
 
+def distilled_attributes(*, total_adjacency: bool) -> dict[str, type]:
+    """The attributes of a distilled set.
+
+    Args:
+        total_adjacency: whether the total holds under another adjacency than the release itself.
+    """
+    if total_adjacency:
+        return {**DISTILLED_ATTRIBUTES, "total_adjacency": str}
+    return DISTILLED_ATTRIBUTES
+
+
 _KINDS: Final = {int: INTEGER, float: NUMBER, str: TEXT}
-_AT_TIMES: Final = tuple(set(attributes_of(Adjacency.ADD_REMOVE)) - set(ATTRIBUTES))
 
 
 def _layout(
-    datasets: dict[str, Rule], attributes: dict[str, type], groups: dict[str, Rule]
+    datasets: dict[str, Rule],
+    attributes: dict[str, type],
+    groups: dict[str, Rule],
+    *,
+    always: dict[str, type],
 ) -> Layout:
     kinds = {name: _KINDS[kind] for name, kind in attributes.items()}
-    return Layout("a release", FORMAT_VERSION, datasets, kinds, groups, _AT_TIMES)
+    optional = tuple(set(attributes) - set(always))
+    return Layout("a release", FORMAT_VERSION, datasets, kinds, groups, optional)
 
 
 LAYOUTS: Final = (
@@ -101,7 +116,13 @@ LAYOUTS: Final = (
         {"embedding": Rule(FLOAT32, 2), "class_weights": Rule(FLOAT64, 1)},
         attributes_of(Adjacency.ADD_REMOVE),
         {"feature_map": Rule(FLOAT32, 4)},
+        always=ATTRIBUTES,
     ),
-    _layout({"points": Rule(FLOAT32, 2), "labels": Rule(INT64, 1)}, DISTILLED_ATTRIBUTES, {}),
+    _layout(
+        {"points": Rule(FLOAT32, 2), "labels": Rule(INT64, 1)},
+        distilled_attributes(total_adjacency=True),
+        {},
+        always=DISTILLED_ATTRIBUTES,
+    ),
 )
 """The possible layouts of a release."""

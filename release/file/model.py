@@ -39,6 +39,8 @@ class Guarantee(ABC):
         mechanism: the name of the mechanism.
         accountant: how epsilon follows from the noise, with the library's version.
         total_epsilon: joint epsilon, at `delta`, of this and all earlier releases in its ledger.
+        total_adjacency: the adjacency under which the total holds: that of all these releases, or
+            replace-one if they do not share one.
         total_releases: the number of these releases.
     """
 
@@ -51,6 +53,7 @@ class Guarantee(ABC):
     mechanism: str
     accountant: str
     total_epsilon: float
+    total_adjacency: Adjacency
     total_releases: int
 
     @property
@@ -78,14 +81,12 @@ class EmbeddingGuarantee(Guarantee):
             under add-remove it is the sum of the noisy class counts.
         epsilon_replace_one: epsilon under replace-one, for an add-remove release. A replace-one
             release promises nothing under add-remove, because it publishes the number of records.
-        total_adjacency: the adjacency under which the total holds.
     """
 
     sensitivity: float
     count_weight: float
     records: int
     epsilon_replace_one: float | None
-    total_adjacency: Adjacency
 
     def figures(self) -> dict[str, Figure]:
         """See `Guarantee.figures`."""

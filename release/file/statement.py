@@ -85,7 +85,7 @@ def statement_of(
             _not_covered(outside),
             *_looked_up(schema),
             *([_TRAINED] if isinstance(feature_map, PerceptualFeatures) else ()),
-            *_spent(guarantee, guarantee.total_adjacency),
+            *_spent(guarantee),
         )
     )
 
@@ -111,7 +111,7 @@ def distilled_statement(guarantee: DistilledGuarantee, schema: Schema) -> str:
             _AND_WHAT_FOLLOWS,
             _not_covered([*_known(schema, adjacency), "the sampling rate"]),
             *_looked_up(schema),
-            *_spent(guarantee, adjacency),
+            *_spent(guarantee),
         )
     )
 
@@ -211,13 +211,14 @@ def _looked_up(schema: Schema) -> list[str]:
     return [f"Looked up in the records: {' and '.join(schema.from_data)}."]
 
 
-def _spent(guarantee: Guarantee, adjacency: Adjacency) -> list[str]:
+def _spent(guarantee: Guarantee) -> list[str]:
     """The joint epsilon of this and earlier releases (docs/privacy/proofs.md, statement 11)."""
     before = (
         "The owner's ledger knows of no earlier release from these records."
         if guarantee.total_releases == 1
         else f"This is release number {guarantee.total_releases} from these records; together they "
         f"have epsilon {rounded_up(guarantee.total_epsilon)} at delta {promised(guarantee.delta)} "
-        f"({adjacency.value}), if how many there are and what each may spend was fixed beforehand."
+        f"({guarantee.total_adjacency.value}), if how many there are and what each may spend was "
+        "fixed beforehand."
     )
     return [before, "Every further one adds to the privacy loss."]

@@ -12,7 +12,7 @@ def distilled_label(opened: OpenedDistilled) -> Label:
     """Make the label of a distilled set's release."""
     release, promise = opened.release, opened.release.guarantee
     change = change_in_words(promise.adjacency)
-    total = in_total(promise.total_releases, promise.total_epsilon, promise.adjacency)
+    total = in_total(promise.total_releases, promise.total_epsilon, promise.total_adjacency)
     sampled = f"each record in each with probability {promise.sampling_prob:.6g}"
     noise = (
         f"sigma {promise.sigma:.6g} on every coordinate of a step's sum, "

@@ -33,11 +33,10 @@ def page_of(opened: AnyOpened) -> bytes:
     release = opened.release
     promise = release.guarantee
     epsilon, delta = promise.total_epsilon, promise.delta
+    adjacency = promise.total_adjacency
     if isinstance(promise, EmbeddingGuarantee):
-        adjacency = promise.total_adjacency
         recognised = most_recognised_in_gaussian(_multiplier(epsilon, delta), _FALSE_ALARMS)
     else:
-        adjacency = promise.adjacency
         recognised = most_recognised(epsilon, delta, _FALSE_ALARMS)
     page = pages_of("dpntk.release.label").get_template("page.html").render(
         label=label_of(opened),

@@ -41,7 +41,7 @@ def make_distilled() -> DistilledRelease:
         epsilon=epsilon, delta=1e-5, adjacency=Adjacency.ADD_REMOVE,
         noise_multiplier=RUN.noise_multiplier, sampling_prob=RUN.sampling_prob, steps=RUN.steps,
         clip_norm=0.5, grid=grid, sigma=(2**41 + 1) * grid, mechanism="m", accountant="a",
-        total_epsilon=epsilon, total_releases=1,
+        total_epsilon=epsilon, total_adjacency=Adjacency.ADD_REMOVE, total_releases=1,
     )  # fmt: skip
     random = np.random.default_rng(0)
     return DistilledRelease(
@@ -77,6 +77,23 @@ def test_a_child_process_reads_the_same(made: DistilledRelease) -> None:
     assert body.distilled
     assert set(body.attributes) == set(DISTILLED_ATTRIBUTES)
     assert np.array_equal(body.arrays["points"], made.points)
+
+
+@pytest.mark.parametrize("own", list(Adjacency))
+def test_a_total_may_hold_under_replace_one(
+    made: DistilledRelease, tmp_path: Path, own: Adjacency
+) -> None:
+    epsilon = sampled_epsilon([RUN], 1e-5, adjacency=own)
+    promise = replace(
+        made.guarantee, adjacency=own, epsilon=epsilon, total_epsilon=9.0, total_releases=2,
+        total_adjacency=Adjacency.REPLACE_ONE,
+    )  # fmt: skip
+    save_distilled(replace(made, guarantee=promise), tmp_path / "release.h5", own_key())
+    again = open_any(tmp_path / "release.h5").release
+    assert again.guarantee == promise
+    assert "together they have epsilon 9 at delta 1e-05 (replace-one)" in again.statement
+    with h5py.File(tmp_path / "release.h5") as file:  # as earlier versions of dpntk wrote it
+        assert ("total_adjacency" in file.attrs) == (own is Adjacency.ADD_REMOVE)
 
 
 def test_other_releases_are_read_as_before(small_release: Release, tmp_path: Path) -> None:
@@ -130,6 +147,14 @@ def set_to(**values: Any) -> Edit:  # noqa: ANN401
     return edit
 
 
+def with_total_under(total: str, **values: Any) -> Edit:  # noqa: ANN401
+    def edit(file: h5py.File) -> None:
+        set_to(**{"total_releases": 2, **values})(file)
+        file.attrs["total_adjacency"] = total
+
+    return edit
+
+
 def labelled(*labels: int) -> Edit:
     def edit(file: h5py.File) -> None:
         file["labels"][...] = np.array(labels)
@@ -153,6 +178,10 @@ TAMPERED: list[tuple[Edit, str]] = [
     (set_to(total_epsilon=9.0), "total epsilon"),
     (set_to(total_epsilon=0.001, total_releases=2), "total epsilon"),
     (set_to(adjacency="replace-one"), "epsilon does not follow"),
+    (with_total_under("replace-one", total_releases=1), "adjacency of the total"),
+    (with_total_under("add-remove"), "adjacency of the total"),
+    (with_total_under("add-remove", adjacency="replace-one"), "adjacency of the total"),
+    (with_total_under("neighbours"), "adjacency"),
     (set_to(adjacency="neighbours"), "adjacency"),
     (set_to(kind="embedding"), "not what a distilled set"),
     (set_to(settings="[]"), "not what a distilled set"),

@@ -121,7 +121,8 @@ def test_a_distilled_set_without_noise_promises_nothing() -> None:
     guarantee = DistilledGuarantee(
         epsilon=math.inf, delta=1e-5, adjacency=Adjacency.ADD_REMOVE, noise_multiplier=0.0,
         sigma=0.0, grid=0.0, mechanism="m", accountant="a", total_epsilon=math.inf,
-        total_releases=1, sampling_prob=0.1, steps=10, clip_norm=math.inf,
+        total_adjacency=Adjacency.ADD_REMOVE, total_releases=1, sampling_prob=0.1, steps=10,
+        clip_norm=math.inf,
     )  # fmt: skip
     assert distilled_statement(guarantee, SEEN) == (
         "NOT PRIVATE: this was made without noise and is as sensitive as the records themselves. "
@@ -156,7 +157,8 @@ def test_a_distilled_set_says_what_it_promises_and_nothing_besides(
 ) -> None:
     guarantee = DistilledGuarantee(
         epsilon=1.23456789, delta=1e-5, adjacency=adjacency, noise_multiplier=2.0, sigma=1.0,
-        grid=2.0**-40, mechanism="m", accountant="a", total_epsilon=1.23456789, total_releases=1,
+        grid=2.0**-40, mechanism="m", accountant="a", total_epsilon=1.23456789,
+        total_adjacency=adjacency, total_releases=1,
         sampling_prob=0.1, steps=10, clip_norm=0.5,
     )  # fmt: skip
     assert distilled_statement(guarantee, SEEN) == (
