@@ -54,5 +54,5 @@ def _list() -> None:
 @click.argument("name")
 def _remove(name: str) -> None:
     """Stop trusting NAME."""
-    signer = trust.remove(name)
-    console.print(f"no longer trusting {signer.name}, {signer.key.fingerprint}")
+    for signer in trust.remove(name):
+        console.print(f"no longer trusting {signer.name}, {signer.key.fingerprint}")

@@ -110,8 +110,8 @@ def add(name: str, key: PublicKey) -> Signer:
     return signer
 
 
-def remove(name: str) -> Signer:
-    """Stop trusting a signer.
+def remove(name: str) -> list[Signer]:
+    """Stop trusting a signer, with whichever keys the list has under that name.
 
     Raises:
         TrustError: nobody on the list has that name.
@@ -119,10 +119,9 @@ def remove(name: str) -> Signer:
     """
     with _changing(allowed_path()):
         signers = _read(allowed_path(), own=False)
-        for signer in signers:
-            if signer.name == name:
-                _write(allowed_path(), [other for other in signers if other is not signer])
-                return signer
+        if removed := [signer for signer in signers if signer.name == name]:
+            _write(allowed_path(), [signer for signer in signers if signer.name != name])
+            return removed
     raise TrustError(f"nobody called {name} is trusted; 'dpntk trust list' shows who is")
 
 

@@ -184,6 +184,17 @@ def test_a_key_is_not_put_into_a_folder_that_others_can_write(
     assert embedding_file.read_bytes() == before
 
 
+def test_a_link_leads_to_the_list_that_counts(
+    dpntk: Command, forged: Path, signers: Path, mallory: SigningKey
+) -> None:
+    elsewhere = forged.parent / "list"
+    elsewhere.write_text(f"mallory {mallory.public.line}\n")
+    signers.symlink_to(elsewhere)
+    assert dpntk("verify").code == 0
+    elsewhere.chmod(0o666)
+    refused(dpntk("verify"), "can be written by others")
+
+
 @pytest.mark.parametrize("part", ["list", "folder"])
 def test_a_list_of_somebody_else_is_refused(
     forged: Path,

@@ -2,23 +2,43 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import re
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from dpntk.common.errors import FormatError, ReleaseError, SignatureError, UntrustedSigner
+from dpntk.common.errors import (
+    FormatError,
+    ReleaseError,
+    SignatureError,
+    SigningKeyError,
+    TrustError,
+    UntrustedSigner,
+)
 from dpntk.common.features.base import weights_digest
 from dpntk.common.storage.container import RELEASE_MAGIC, USER_BLOCK, user_block
-from dpntk.release import Acceptance, Release, SigningKey, load_key, make_key, open_release, own_key
+from dpntk.release import (
+    Acceptance,
+    Release,
+    SigningKey,
+    load_key,
+    make_key,
+    open_any,
+    open_release,
+    own_key,
+)
 from dpntk.release.file import reader as reading
+from dpntk.release.file.distilled_codec import save_distilled
 from dpntk.release.publishing.pipeline import write_release
 from dpntk.release.signing.sshsig import Signature, parse
 from dpntk.release.signing.trust import add
 from tests.conftest import Command, refused
 from tests.helpers.processes import overwrite
+from tests.release.file.test_distilled_codec import make_distilled
 
 unless_root = pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
 
@@ -164,6 +184,32 @@ def test_a_stranger_is_refused_until_trusted(
         open_release(path, Acceptance(signer="alice"))
 
 
+def test_who_is_named_has_to_have_signed_and_nobody_is_asked(
+    path: Path, small_release: Release, stranger: SigningKey
+) -> None:
+    alone = Acceptance(signer="alice", ask=lambda key: True)
+    with pytest.raises(UntrustedSigner, match=r"signed by this-machine, .*, not by alice"):
+        open_release(path, alone)
+    write_release(small_release, path, stranger)
+    with pytest.raises(UntrustedSigner, match="not by alice"):
+        open_release(path, alone)
+
+
+def test_the_digest_is_that_of_what_is_signed(path: Path, dpntk: Command) -> None:
+    digest = hashlib.sha256(path.read_bytes()[512:]).hexdigest()
+    assert open_release(path).digest == digest
+    assert f"sha-256      {digest} (from byte 512 on)" in dpntk("verify").stdout
+
+
+def test_the_statement_is_in_our_own_words(path: Path, small_release: Release) -> None:
+    """Whoever signed another one."""
+    write_release(replace(small_release, statement="It is anonymous."), path, own_key())
+    assert open_release(path).release.statement == small_release.statement
+    made = make_distilled()
+    save_distilled(replace(made, statement="It is anonymous."), path, own_key())
+    assert open_any(path).release.statement == made.statement
+
+
 def test_only_what_this_machine_signed_is_parsed_in_this_process(
     path: Path, small_release: Release, stranger: SigningKey, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -239,6 +285,8 @@ def test_trust_is_added_listed_and_removed(
     assert dpntk("trust", "add", "alice", "key.pub").code == 1
     assert "under the name alice" in dpntk("trust", "add", "bob", "key.pub").stderr
     assert "a private key: give its public half" in dpntk("trust", "add", "eve", "key").stderr
+    other = make_key(tmp_path / "other").public.line
+    refused(dpntk("trust", "add", "alice", other), f"trusted already, with key {key.fingerprint}")
     listed = dpntk("trust", "list").stdout
     assert "alice" in listed
     assert key.fingerprint in listed
@@ -247,6 +295,21 @@ def test_trust_is_added_listed_and_removed(
     assert dpntk("trust", "remove", "alice").code == 0
     assert "nobody called alice" in dpntk("trust", "remove", "alice").stderr
     assert (configuration / "allowed_signers").read_text() == ""
+
+
+def test_whoever_is_removed_is_trusted_with_none_of_the_keys(
+    dpntk: Command, configuration: Path, small_release: Release, tmp_path: Path
+) -> None:
+    """A list that OpenSSH uses too may hold an old key and a new one."""
+    keys = [make_key(tmp_path / name) for name in ("old", "new", "bob")]
+    lines = [f"{name} {key.public.line}\n" for name, key in zip("aab", keys, strict=True)]
+    configuration.mkdir(mode=0o700)
+    (configuration / "allowed_signers").write_text("".join(lines))
+    removed = dpntk("trust", "remove", "a").stderr
+    assert all(key.public.fingerprint in removed for key in keys[:2])
+    for key, code in zip(keys, (1, 1, 0), strict=True):
+        write_release(small_release, tmp_path / "release.h5", key)
+        assert dpntk("verify").code == code
 
 
 @pytest.mark.parametrize("name", ["", "two words", "a,b", "*", "-I", "#x", 'a"b', "this-machine"])
@@ -260,19 +323,22 @@ def test_names_that_openssh_would_take_for_something_else_are_refused(
 @pytest.mark.parametrize(
     "line",
     [
-        "alice ssh-rsa AAAA",
-        "* ssh-ed25519 AAAA",
-        "alice cert-authority ssh-ed25519 AAAA",
-        'alice namespaces="file" ssh-ed25519 AAAA',
+        "alice ssh-rsa {key}",
+        "* ssh-ed25519 {key}",
+        "!bob,alice ssh-ed25519 {key}",
+        "alice cert-authority ssh-ed25519 {key}",
+        'alice namespaces="file" ssh-ed25519 {key}',
+        'alice valid-before="20200101" ssh-ed25519 {key}',
         "alice ssh-ed25519 AAAA",
         "\x00",
     ],
 )
 def test_a_list_that_is_not_understood_is_refused_with_its_line(
-    path: Path, configuration: Path, line: str
+    path: Path, configuration: Path, stranger: SigningKey, line: str
 ) -> None:
-    (configuration / "allowed_signers").write_text(f"# comment\n\n{line}\n")
-    with pytest.raises(Exception, match=r"allowed_signers, line 3: "):
+    with_key = line.format(key=stranger.public.line.split()[1])
+    (configuration / "allowed_signers").write_text(f"# comment\n\n{with_key}\n")
+    with pytest.raises(TrustError, match=r"allowed_signers, line 3: "):
         open_release(path)
 
 
@@ -304,7 +370,12 @@ def test_a_named_key_signs_and_is_known_as_ones_own(
 
 
 def unsafe(path: Path) -> str:
-    path.chmod(0o644)
+    path.chmod(0o604)
+    return "can be read by others"
+
+
+def open_to_the_group(path: Path) -> str:
+    path.chmod(0o640)
     return "can be read by others"
 
 
@@ -337,7 +408,9 @@ def folder(path: Path) -> str:
     return "this is a folder; give a file"
 
 
-@pytest.mark.parametrize("spoil", [unsafe, missing, garbage, public_half, locked, folder])
+@pytest.mark.parametrize(
+    "spoil", [unsafe, open_to_the_group, missing, garbage, public_half, locked, folder]
+)
 def test_a_key_that_cannot_be_used_is_one_line_and_spends_nothing(
     dpntk: Command, embedding_file: Path, tmp_path: Path, spoil: Callable[[Path], str]
 ) -> None:
@@ -386,6 +459,18 @@ def test_keygen_replaces_no_key(dpntk: Command, configuration: Path) -> None:
     before = (configuration / "id_ed25519").read_bytes()
     refused(dpntk("keygen"), "already exists")
     assert (configuration / "id_ed25519").read_bytes() == before
+    (configuration / "id_ed25519").unlink()
+    refused(dpntk("keygen"), "id_ed25519.pub already exists")
+    assert not (configuration / "id_ed25519").exists()
+
+
+def test_a_link_leads_to_the_key_whose_mode_counts(tmp_path: Path) -> None:
+    public = make_key(tmp_path / "key").public
+    (tmp_path / "link").symlink_to("key")
+    assert load_key(tmp_path / "link").public == public
+    (tmp_path / "key").chmod(0o640)
+    with pytest.raises(SigningKeyError, match="can be read by others"):
+        load_key(tmp_path / "link")
 
 
 def test_a_key_is_not_shown(stranger: SigningKey) -> None:

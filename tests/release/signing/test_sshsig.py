@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import shutil
 import subprocess
 from functools import partial
@@ -9,12 +10,17 @@ from pathlib import Path
 
 import pytest
 
-from dpntk.common.errors import SignatureError, SigningKeyError
+from dpntk.common.errors import SignatureError, SigningKeyError, TrustError
 from dpntk.common.storage.container import USER_BLOCK
 from dpntk.release import Release, load_key, make_key
 from dpntk.release.publishing.pipeline import write_release
 from dpntk.release.signing.sshsig import NAMESPACE, parse, sign
-from dpntk.release.signing.trust import Signer, load_public_key, remember_own
+from dpntk.release.signing.trust import (
+    Signer,
+    load_public_key,
+    read_public_key,
+    remember_own,
+)
 from tests.conftest import Command
 
 MESSAGE = b"some bytes \0\xff" * 1000
@@ -92,6 +98,18 @@ def test_we_verify_their_signatures(
 def test_fingerprints_are_theirs(their_key: Path) -> None:
     shown = ssh_keygen("-l", "-f", their_key.with_suffix(".pub")).stdout.decode()
     assert load_key(their_key).public.fingerprint in shown
+
+
+def test_a_public_key_has_one_spelling(tmp_path: Path) -> None:
+    """So that two lines are of one key if and only if they look alike."""
+    line = make_key(tmp_path / "key").public.line
+    assert read_public_key(line).line == line
+    blob = base64.b64decode(line.split()[1])
+    shorter = blob[:15] + (31).to_bytes(4, "big") + blob[19:-1]
+    respelt = [base64.b64encode(other).decode() for other in (blob + b"x", blob[:-1], shorter)]
+    for text in (*respelt, line.split()[1] + "!", line.split()[1][:-4] + "===="):
+        with pytest.raises(TrustError, match="the key is damaged"):
+            read_public_key(f"ssh-ed25519 {text}")
 
 
 @needs_openssh
