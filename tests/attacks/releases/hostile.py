@@ -187,6 +187,16 @@ def attribute_of_a_data_set(file: h5py.File) -> None:
     file["class_weights"].attrs["extra"] = 1
 
 
+@edit("feature_map has attributes")
+def attribute_of_a_group(file: h5py.File) -> None:
+    file["feature_map"].attrs["extra"] = 1
+
+
+@edit("attributes are not those of a release")
+def attribute_of_the_other_adjacency(file: h5py.File) -> None:
+    file.attrs["epsilon_replace_one"] = 1.0
+
+
 @edit("attributes are not those of a release")
 def missing_sigma(file: h5py.File) -> None:
     del file.attrs["sigma"]
@@ -200,6 +210,38 @@ def negative_sigma(file: h5py.File) -> None:
 @edit("attribute epsilon is not what a release holds there")
 def epsilon_as_text(file: h5py.File) -> None:
     file.attrs["epsilon"] = "1"
+
+
+@edit("attribute epsilon is not what a release holds there")
+def epsilon_of_the_other_byte_order(file: h5py.File) -> None:
+    file.attrs.create("epsilon", 1.0, dtype=">f8")
+
+
+@edit("attribute epsilon is not what a release holds there")
+def epsilon_of_a_named_type(file: h5py.File) -> None:
+    file["hidden"] = np.dtype("<f8")
+    file.attrs.create("epsilon", 1.0, dtype=file["hidden"])
+    del file["hidden"]
+
+
+@edit("attribute epsilon is not what a release holds there")
+def a_list_of_one_epsilon(file: h5py.File) -> None:
+    file.attrs.create("epsilon", [1.0])
+
+
+@edit("attribute m is not what a release holds there")
+def a_number_of_records_in_32_bits(file: h5py.File) -> None:
+    file.attrs.create("m", 20, dtype="<i4")
+
+
+@edit("attribute statement is not what a release holds there")
+def text_of_a_fixed_length(file: h5py.File) -> None:
+    file.attrs.create("statement", "x", dtype=h5py.string_dtype("utf-8", 1))
+
+
+@edit("attribute statement is not what a release holds there")
+def text_of_another_encoding(file: h5py.File) -> None:
+    file.attrs.create("statement", "x", dtype=h5py.string_dtype("ascii"))
 
 
 @edit("attribute epsilon is not what a release holds there")
@@ -242,6 +284,32 @@ def matrix_of_float64(file: h5py.File) -> None:
     values = file["embedding"][...].astype(np.float64)
     del file["embedding"]
     file["embedding"] = values
+
+
+@edit("embedding does not hold float32")
+def matrix_of_the_other_byte_order(file: h5py.File) -> None:
+    values = file["embedding"][...].astype(">f4")
+    del file["embedding"]
+    file["embedding"] = values
+
+
+@edit("embedding does not hold float32")
+def matrix_of_a_named_type(file: h5py.File) -> None:
+    values = file["embedding"][...]
+    del file["embedding"]
+    file["hidden"] = np.dtype("<f4")
+    file.create_dataset("embedding", data=values, dtype=file["hidden"])
+    del file["hidden"]
+
+
+@edit("is not a dataset")
+def group_among_the_weights(file: h5py.File) -> None:
+    file.create_group("feature_map/more")
+
+
+@edit("holds something with an odd name")
+def weight_with_an_odd_name(file: h5py.File) -> None:
+    file["feature_map/two words"] = np.ones(1, np.float32)
 
 
 @edit("shape does not follow from the feature map")
