@@ -70,7 +70,7 @@ def _fits(found: Inventory, layout: Layout) -> bool:
         rule = layout.groups.get(group) if group else layout.datasets.get(name)
         if rule is None or dtype != rule.dtype or not 1 <= len(shape) <= rule.dimensions:
             return False
-        if not all(type(number) is int and number >= 0 for number in (*shape, offset)):
+        if not all(type(number) is int and number > 0 for number in (*shape, offset)):
             return False
     return (
         layout.allows({path for path in found.places if "/" not in path}, set(layout.datasets))

@@ -94,6 +94,7 @@ END = len(CONTENT)
         place(sums=["<i8", [3, 4], -96]),
         place(sums=["<i8", [3, -4], 600]),
         place(sums=["<i8", [3, 4.0], 600]),
+        place(sums=["<i8", [0, 4], 600]),
         place(sums=["<i8", [], 600]),
         place(sums=["<i8", [1 << 60, 1 << 60], 600]),
         place(sums=["O", [3, 4], 600]),
