@@ -67,6 +67,10 @@ def other_classes(document: Document) -> None:
     document["classes"] = document["classes"][::-1]
 
 
+def otherwise_prepared(document: Document) -> None:
+    document["preparation"] = {"inverted": True}
+
+
 @pytest.mark.parametrize(
     ("claim", "words"),
     [
@@ -76,6 +80,7 @@ def other_classes(document: Document) -> None:
         (of_today, "created"),
         (by_another_name, "id"),
         (other_classes, "schema"),
+        (otherwise_prepared, "preparation"),
     ],
 )
 def test_what_the_release_does_not_say_is_refused(
@@ -85,6 +90,17 @@ def test_what_the_release_does_not_say_is_refused(
     outcome = dpntk("evaluate", "--test", exact, "--release", "release.h5")
     refused(outcome, f"what the synthetic records say of release.h5 is not true of it: {words}\n")
     assert not Path("evaluation.json").exists()
+
+
+@pytest.mark.parametrize("digest", [None, "0" * 64])
+def test_records_that_do_not_name_the_release_are_not_said_to_be_made_from_it(
+    dpntk: Command, exact: Path, digest: str | None
+) -> None:
+    edit(lambda document: document["release"].update(digest=digest))
+    outcome = dpntk("evaluate", "--test", exact, "--release", "release.h5")
+    refused(outcome, "do not say that they come from release.h5")
+    edit(lambda document: document["release"].pop("digest"))
+    assert dpntk("evaluate", "--test", exact, "--release", "release.h5").stderr == outcome.stderr
 
 
 def test_what_is_left_out_is_told_by_the_release(dpntk: Command, exact: Path) -> None:

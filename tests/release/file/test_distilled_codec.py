@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import io
 import json
 from collections.abc import Callable
@@ -16,8 +17,13 @@ import yaml
 
 from dpntk.common.adjacency import Adjacency
 from dpntk.common.errors import FormatError, SignatureError
+from dpntk.common.ledger import Entry
+from dpntk.common.schema.columns.column import Column
+from dpntk.common.schema.columns.kinds import ColumnKind
 from dpntk.common.schema.image import ImageSchema
 from dpntk.common.schema.origin import Origin
+from dpntk.common.schema.privacy_unit import PrivacyUnit
+from dpntk.common.schema.table import TableSchema
 from dpntk.release import Acceptance, Release, open_any, open_release, own_key
 from dpntk.release.file.distilled import DistilledGuarantee, DistilledRelease
 from dpntk.release.file.distilled_codec import save_distilled, serialise_distilled
@@ -29,6 +35,7 @@ from dpntk.release.publishing.pipeline import write_release
 from tests.conftest import Command
 
 RUN = SampledGaussian(0.1, 2.0, 10)
+GRID = 0.5 / 2**40
 UNSIGNED = Acceptance(allow_unsigned=True)
 
 
@@ -36,11 +43,10 @@ def make_distilled() -> DistilledRelease:
     """A release of 4 points of 8x8 pixels in 2 classes."""
     schema = ImageSchema(8, ("a", "b"), Origin.FORMAT, Origin.DECLARED)
     epsilon = sampled_epsilon([RUN], 1e-5)
-    grid = 0.5 / 2**40
     guarantee = DistilledGuarantee(
         epsilon=epsilon, delta=1e-5, adjacency=Adjacency.ADD_REMOVE,
         noise_multiplier=RUN.noise_multiplier, sampling_prob=RUN.sampling_prob, steps=RUN.steps,
-        clip_norm=0.5, grid=grid, sigma=(2**41 + 1) * grid, mechanism="m", accountant="a",
+        clip_norm=0.5, grid=GRID, sigma=(2**41 + 1) * GRID, mechanism="m", accountant="a",
         total_epsilon=epsilon, total_adjacency=Adjacency.ADD_REMOVE, total_releases=1,
     )  # fmt: skip
     random = np.random.default_rng(0)
@@ -147,6 +153,11 @@ def set_to(**values: Any) -> Edit:  # noqa: ANN401
     return edit
 
 
+def a_little_less(file: h5py.File) -> None:
+    for name in ("epsilon", "total_epsilon"):
+        file.attrs[name] *= 0.999
+
+
 def with_total_under(total: str, **values: Any) -> Edit:  # noqa: ANN401
     def edit(file: h5py.File) -> None:
         set_to(**{"total_releases": 2, **values})(file)
@@ -165,12 +176,15 @@ def labelled(*labels: int) -> Edit:
 TAMPERED: list[tuple[Edit, str]] = [
     (set_to(epsilon=0.01, total_epsilon=0.01), "epsilon does not follow"),
     (set_to(epsilon=5.0, total_epsilon=5.0), "epsilon does not follow"),
+    (a_little_less, "epsilon does not follow"),
     (set_to(delta=1e-9), "epsilon does not follow"),
     (set_to(rate=0.2), "epsilon does not follow"),
     (set_to(steps=20), "epsilon does not follow"),
     (set_to(noise_multiplier=1.0), "epsilon does not follow"),
     (set_to(noise_multiplier=3.0), "sigma is smaller"),
     (set_to(sigma=0.5), "sigma is smaller"),
+    (set_to(sigma=(2**41 - 2**20) * GRID), "sigma is smaller"),
+    (set_to(sigma=(2**41 + 1.5) * GRID), "sigma"),
     (set_to(clip_norm=1.0), "clip norm and grid"),
     (set_to(steps=2**40), "steps"),
     (set_to(rate=2.0), "sampling rate"),
@@ -210,6 +224,34 @@ def test_what_contradicts_itself_is_refused(
     path.write_bytes(buffer.getvalue())
     with pytest.raises(FormatError, match=words):
         open_any(path, UNSIGNED)
+
+
+SPENT = Entry("0" * 32, "2024-01-01", 0.1, 1e-5, Adjacency.ADD_REMOVE, 4.0, 2.0)
+
+
+@pytest.mark.parametrize(
+    ("facts", "words"),
+    [
+        ({}, ""),
+        ({"spent": (SPENT,)}, "does not count what the schema's bounds spent"),
+        (
+            {"privacy_unit": PrivacyUnit("patient", 5), "left_out": ("patient",)},
+            "epsilon is of single records",
+        ),
+    ],
+)
+def test_what_its_epsilon_does_not_cover_is_refused(
+    made: DistilledRelease, tmp_path: Path, facts: dict[str, Any], words: str
+) -> None:
+    age = Column("age", ColumnKind.INTEGER, "int64", 0, 99)
+    if "spent" in facts:
+        age = replace(age, origin=Origin.PRIVATE)
+    ill = Column("ill", ColumnKind.BOOLEAN, "string", categories=("no", "yes"))
+    schema = TableSchema((age, ill), "ill", **facts)
+    points = made.points[:, : schema.record_size]
+    save_distilled(replace(made, schema=schema, points=points), tmp_path / "release.h5", own_key())
+    with pytest.raises(FormatError, match=words) if words else contextlib.nullcontext():
+        open_any(tmp_path / "release.h5")
 
 
 def test_a_claim_a_little_above_what_is_spent_is_honest(
