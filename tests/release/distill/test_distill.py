@@ -37,6 +37,7 @@ from dpntk.release.distill.ledger import (
     read_all,
     read_ledger,
     spent_by,
+    total_of,
 )
 from dpntk.release.distill.optimiser import State, begin, descend
 from dpntk.release.distill.progress import RunFolder
@@ -331,7 +332,8 @@ def test_runs_under_replace_one_promise_nothing_under_add_remove(
     dpntk: Command, folder: Path
 ) -> None:
     """The delta of such a run, and so its noise, may follow from the number of records."""
-    assert dpntk("distill", folder, *OPTIONS, "--adjacency", "replace-one").code == 0
+    exchange = ("--adjacency", "replace-one", "--delta", "1e-4")
+    assert dpntk("distill", folder, *OPTIONS, *exchange).code == 0
     again = ("distill", folder, *OPTIONS, "-o", "two.h5")
     runs = [run_of(read_ledger(ledger_of(folder))[0]), sampled_multiplier(2, 1e-3, 0.5, STEPS)]
     total = sampled_epsilon(runs, 1e-3, adjacency=Adjacency.REPLACE_ONE)
@@ -344,6 +346,8 @@ def test_runs_under_replace_one_promise_nothing_under_add_remove(
     assert (promise.epsilon, promise.adjacency) == (2.0, Adjacency.ADD_REMOVE)
     assert (promise.total_epsilon, promise.total_adjacency) == (total, Adjacency.REPLACE_ONE)
     assert together in label_of(opened).rows["in total"]
+    spent = f"spent: epsilon {rounded_up(total)} at delta 0.001 (replace-one)"
+    assert spent in dpntk("budget", folder).stdout
 
 
 def test_a_preset_says_where_it_comes_from(dpntk: Command, folder: Path) -> None:
@@ -610,6 +614,15 @@ def test_another_entry_under_the_same_id_counts_as_well(tmp_path: Path) -> None:
     assert read_all(ledger) == (entry, less)
     assert total.releases == 2
     assert total.epsilon >= spent_by([entry], 1e-3)
+
+
+def test_a_total_is_never_below_what_the_latest_run_says() -> None:
+    """That is above what it spends; and a reader would refuse such a total."""
+    step = SampledGaussian(0.1, 1.0, 10)
+    hardly = Spending("a", "2026", 1e-3, 1e-3, SampledGaussian(0.001, 4000.0, 1))
+    latest = Spending("b", "2026", sampled_epsilon([step], 1e-3) * 1.005, 1e-3, step)
+    assert total_of([hardly, latest], latest).epsilon == latest.epsilon
+    assert total_of([latest, hardly], hardly).epsilon < latest.epsilon
 
 
 def test_damaged_progress_is_not_continued(folder: Path, tmp_path: Path, steps: Steps) -> None:

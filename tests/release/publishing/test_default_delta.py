@@ -83,6 +83,19 @@ def test_under_add_remove_a_large_data_set_asks_for_a_delta(
     assert "100" not in refusal.stderr
 
 
+def test_the_delta_of_a_distillation_follows_from_a_public_number_of_records_alone(
+    dpntk: Command, tmp_path: Path
+) -> None:
+    own_key()
+    images = np.zeros((100_000, 8, 8), dtype=np.uint8)
+    np.savez(tmp_path / "many.npz", x=images, y=np.arange(100_000) % 2)
+    options = ("--classes", 2, "--eps", 1, "--steps", 1, "--per-class", 1)
+    distill = ("distill", "many.npz", *options, "--sampling-prob", 0.01)
+    refused(dpntk(*distill), "--delta 1e-05 is not below one over the number of records")
+    made = dpntk(*distill, "--adjacency", "replace-one")
+    assert "epsilon 1, delta 1e-06, replace-one" in made.stderr
+
+
 def test_a_ceiling_is_at_the_delta_of_the_releases_to_come(dpntk: Command, tmp_path: Path) -> None:
     images = np.zeros((100_000, 8, 8), dtype=np.uint8)
     np.savez(tmp_path / "many.npz", x=images, y=np.arange(100_000) % 2)
