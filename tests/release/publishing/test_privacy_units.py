@@ -37,7 +37,7 @@ from dpntk.embed import (
 from dpntk.embed.run.work_folder import NothingLeft, WorkFolder
 from dpntk.embed.sums.data_sets import joint_ledger
 from dpntk.embed.sums.file import Embedding
-from dpntk.release import PrivacyParameters, open_any
+from dpntk.release import PrivacyParameters, open_any, own_key
 from dpntk.release.file.validation import require_consistent
 from dpntk.release.mechanism.composition import total_of
 from dpntk.release.publishing.parameters import noise_for
@@ -463,3 +463,12 @@ def test_a_grid_does_not_tell_how_many_rows_there_are(monkeypatch: pytest.Monkey
     monkeypatch.setattr("dpntk.embed.pipeline.DEFAULT_CAPACITY", 50)
     with pytest.raises(SchemaError, match="declare with capacity"):
         embedded(visits())
+
+
+def test_a_distillation_protects_single_records_alone(dpntk: Command) -> None:
+    visits().to_csv("visits.csv", index=False)
+    save_schema(SCHEMA, "schema.toml")
+    own_key()
+    refusal = dpntk("distill", "visits.csv", "--schema", "schema.toml", "--eps", 1)
+    require_refused(refusal, "protects single records, not all rows of one patient")
+    assert not Path("visits.csv.ledger.json").exists()
