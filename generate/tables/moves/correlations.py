@@ -16,11 +16,11 @@ from torch import Tensor
 
 from ....common.schema.encoding import Block
 from .departures import Departure, ReleasedMoments
+from .learning_rates import LearningRates
 from .pooling import pooled_products
 
 _LEAST_EIGENVALUE: Final = 0.03
 """Least eigenvalue of the target correlations: no combination of numbers is nearly constant."""
-_RATE: Final = 0.2
 _SQUARES: Final = 0.3
 """Prior standard deviation of a number's mean square around that of independent rows."""
 _LEAST_SQUARE: Final = 0.2
@@ -61,14 +61,13 @@ class Correlations:
         among = own.changeable & is_number[:, None] & is_number
         start = _as_correlations(torch.where(among, believed, 0.0).fill_diagonal_(1.0))
         self._theta = torch.where(among, -torch.linalg.inv(start), 0.0)
+        self._rates = LearningRates(self._theta, self._ridge)
 
     def learn(self, records: Tensor) -> None:
         """Update the energy by what the products of the current rows still lack."""
         missing = self._seen - self._departure.products(self._released.factors(records).double())
-        # The ridge is implicit, at the new coefficients: else a large one would make steps diverge.
-        longer = self._theta + _RATE * missing
-        held = longer / (1 + _RATE * self._ridge)
-        self._theta = torch.where(self._departure.changeable, held, 0.0)
+        found = self._rates.step(self._theta, missing)
+        self._theta = torch.where(self._departure.changeable, found, 0.0)
 
     def swap_gains(self, records: Tensor) -> ProductGains:
         """The gains of swaps between the first half of the rows and the second."""

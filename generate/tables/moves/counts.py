@@ -26,11 +26,11 @@ from torch import Tensor
 from ....common.schema.encoding import Block
 from .chow_liu import TableShares, chow_liu_tree
 from .count_moves import NUMBER, ColumnTables, CountCopyGains, CountSwapGains, RowCells
+from .learning_rates import LearningRates
 from .table_departures import ReleasedCounts, TableDeparture, TablePlaces, shares_among
 from .table_pooling import PooledTables, pooled_tables
 from .table_posterior import TableObservation, posterior_tables
 
-_RATE: Final = 0.2
 _BATCH: Final = 2_000
 _EXACT: Final = 1e-9
 """Floor for shares of cells."""
@@ -72,6 +72,7 @@ class Counts:
             [much * ridge if much else torch.zeros_like(cells) for much, cells, ridge in ridges]
         )
         self._theta = torch.zeros_like(self._wanted)
+        self._rates = LearningRates(self._theta, self._ridge)
 
     def initialise(
         self, records: Tensor, blocks: Sequence[Block], random: np.random.Generator
@@ -147,8 +148,7 @@ class Counts:
     def learn(self, records: Tensor) -> None:
         """Update the energy by what the tables of the current rows still lack."""
         missing = (self._wanted - self.shares(records)) / self._scale
-        # The ridge is implicit, at the new coefficients: else a large one would make steps diverge.
-        self._theta = (self._theta + _RATE * missing) / (1 + _RATE * self._ridge)
+        self._theta = self._rates.step(self._theta, missing)
 
     def copy_gains(self, records: Tensor, others: Tensor) -> CountCopyGains:
         """The gains of rows that take values of others."""

@@ -1,0 +1,49 @@
+"""How fast each coefficient of an energy is learnt from rows that move.
+
+Rows answer a change of coefficients late, because only some columns move in a round. A coefficient
+that they answer strongly, because its columns hardly depend on each other, would swing to and fro
+at a rate that others need to get anywhere. So each coefficient has its own rate, which falls
+whenever it turns back (Kesten 1958, "Accelerated stochastic approximation", section 1).
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+import torch
+from torch import Tensor
+
+_RATE: Final = 0.2
+"""The rate at the beginning."""
+_TURNS: Final = 4.0
+"""After this many turns the rate is a half of it, after twice as many a third, and so on."""
+
+
+class LearningRates:
+    """The rates of some coefficients.
+
+    Args:
+        coefficients: at the beginning, of any shape.
+        ridge: what holds each of them back, shaped alike: it stays where `missing` is this many
+            times itself.
+    """
+
+    def __init__(self, coefficients: Tensor, ridge: Tensor) -> None:
+        self._ridge = ridge
+        self._turns = torch.zeros_like(coefficients)
+        self._change = torch.zeros_like(coefficients)
+
+    def step(self, coefficients: Tensor, missing: Tensor) -> Tensor:
+        """The next coefficients.
+
+        Args:
+            coefficients: the last ones.
+            missing: what the rows still lack, shaped alike.
+        """
+        rate = _RATE / (1 + self._turns / _TURNS)
+        # The ridge is implicit, at the new coefficients: else a large one would make steps diverge.
+        found: Tensor = (coefficients + rate * missing) / (1 + rate * self._ridge)
+        change = found - coefficients
+        self._turns += change * self._change < 0
+        self._change = change
+        return found
