@@ -60,7 +60,7 @@ def convolutional_network(train: LabelledImages, test: LabelledImages, seed: int
             nn.Linear(32 * (train.side // 4) ** 2, train.classes),
         )
 
-    return score_network(network, train, test, seed)
+    return _score_usual(network, train, test, seed)
 
 
 class _Block(nn.Module):
@@ -96,7 +96,7 @@ def residual_network(train: LabelledImages, test: LabelledImages, seed: int) -> 
             nn.Linear(64, train.classes),
         )
 
-    return score_network(network, train, test, seed)
+    return _score_usual(network, train, test, seed)
 
 
 CLASSIFIERS: Final[dict[str, Classifier]] = {
@@ -136,15 +136,25 @@ def in_words(classifiers: Mapping[str, Callable[..., float]]) -> dict[str, str]:
     return {name: (score.__doc__ or "").partition("\n")[0] for name, score in plain.items()}
 
 
+def _score_usual(
+    make: Callable[[], nn.Module], train: LabelledImages, test: LabelledImages, seed: int
+) -> float:
+    """`score_network` with the usual number of steps, batch and learning rate."""
+    return score_network(
+        make, train, test, seed,
+        steps=_CNN_STEPS, batch=_CNN_BATCH, learning_rate=_CNN_RATE,
+    )  # fmt: skip
+
+
 def score_network(
     make: Callable[[], nn.Module],
     train: LabelledImages,
     test: LabelledImages,
     seed: int,
     *,
-    steps: int = _CNN_STEPS,
-    batch: int = _CNN_BATCH,
-    learning_rate: float = _CNN_RATE,
+    steps: int,
+    batch: int,
+    learning_rate: float,
 ) -> float:
     """Train a network by Adam on the cross entropy of random batches; return its accuracy.
 

@@ -100,7 +100,7 @@ def test_real_records_take_the_size_of_the_synthetic_ones(tmp_path: Path) -> Non
 def test_what_cannot_be_evaluated_is_refused(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="no such folder"):
         read_synthetic(tmp_path / "missing")
-    with pytest.raises(DataError, match=r"no images\.npz in it"):
+    with pytest.raises(DataError, match=r"neither images\.npz nor a table in it"):
         read_synthetic(tmp_path)
     with pytest.raises(DataError, match="nothing to classify"):
         read_synthetic(save(tmp_path / "a.npz", labels=[1] * 20))
