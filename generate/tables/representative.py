@@ -50,9 +50,11 @@ def representative(
     order = random.permutation(len(records))
     if count in (0, len(records)):
         return order[:count]
-    agreeing = np.concatenate([records[:, block.shares] for block in blocks], axis=1)
+    # Whole numbers: up to 258 columns their products add up exactly, whatever the order, so the
+    # choice does not depend on the number of threads.
+    agreeing = np.rint(255 * np.concatenate([records[:, block.shares] for block in blocks], axis=1))
     kernel = agreeing @ agreeing.T
-    kernel *= _SHARPNESS / len(blocks)
+    kernel *= _SHARPNESS / (255**2 * len(blocks))
     np.exp(kernel, out=kernel)
     square = kernel.diagonal()
     kept, left = order[:count], order[count:]
