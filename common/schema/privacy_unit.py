@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
+from types import NoneType
 from typing import Any, Final
 
-from ..arguments import argument
+from ..arguments import argument, require_kind
 from ..errors import SchemaError
 from .names import require_name
 
@@ -92,3 +93,13 @@ def declared_unit(column: str | None, rows: int | None) -> PrivacyUnit | None:
             "of one value count, such as 5: the noise grows with it, and rows beyond are left out"
         )
     return PrivacyUnit(column, rows)
+
+
+def require_unit_or_none(given: object) -> None:
+    """Check that an argument is a privacy unit, if there is one.
+
+    Raises:
+        SchemaError: it is of another type.
+    """
+    wanted = "a PrivacyUnit, such as PrivacyUnit('patient', rows=5)"
+    require_kind("privacy_unit", given, (PrivacyUnit, NoneType), wanted, refusal=SchemaError)

@@ -10,7 +10,6 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
-from types import NoneType
 from typing import Any, Final
 
 from ..arguments import require_kind
@@ -25,7 +24,7 @@ from .columns.made import MadeColumn
 from .csv_format import CsvFormat
 from .names import require_name
 from .origin import Origin
-from .privacy_unit import PrivacyUnit
+from .privacy_unit import PrivacyUnit, require_unit_or_none
 from .rules.condition import Condition
 from .rules.consistency import can_hold_together
 from .rules.language import parse_condition
@@ -134,9 +133,7 @@ class TableSchema(BriefRepr):
             for each in given:
                 require_kind(f"each of {name}", each, kind, f"one of {some}", refusal=SchemaError)
         require_kind("bins", self.bins, int, "a whole number, such as 20", refusal=SchemaError)
-        by = "a PrivacyUnit, such as PrivacyUnit('patient', rows=5)"
-        unit = self.privacy_unit
-        require_kind("privacy_unit", unit, (PrivacyUnit, NoneType), by, refusal=SchemaError)
+        require_unit_or_none(self.privacy_unit)
 
     def _require_columns(self, names: Sequence[str]) -> None:
         """Check the number of columns, their names, and the positions of those made anew."""

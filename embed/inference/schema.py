@@ -7,10 +7,9 @@ import re
 from collections.abc import Collection, Generator, Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
-from types import NoneType
 from typing import TYPE_CHECKING, Final
 
-from ...common.arguments import argument, require_kind
+from ...common.arguments import argument
 from ...common.display.console import notice, warning
 from ...common.display.text import counted, some_of, typed
 from ...common.errors import DataError, SchemaError
@@ -19,7 +18,7 @@ from ...common.schema.columns.dtypes import DTYPES
 from ...common.schema.columns.kinds import Missing
 from ...common.schema.csv_format import CsvFormat
 from ...common.schema.draft import Draft
-from ...common.schema.privacy_unit import PrivacyUnit
+from ...common.schema.privacy_unit import PrivacyUnit, require_unit_or_none
 from ...common.schema.table import TableSchema
 from ...common.sources.arrow_types import type_name
 from ...common.sources.base import require_records
@@ -86,8 +85,7 @@ def draft_schema(
     """
     if isinstance(columns, str):
         raise SchemaError("columns must be a list of names, such as ['age', 'sex'], not a text")
-    by = "a PrivacyUnit, such as PrivacyUnit('patient', rows=5)"
-    require_kind("privacy_unit", privacy_unit, (PrivacyUnit, NoneType), by, refusal=SchemaError)
+    require_unit_or_none(privacy_unit)
     chosen = None if columns is None else {*columns, *filter(None, [label])}
     unit = None if privacy_unit is None else privacy_unit.column
     where, held = _found_at(data)

@@ -20,7 +20,7 @@ from ...common.schema.encoding import Block
 _SHARPNESS: Final = 3.0
 """Logarithm of the kernel of two rows that agree in every column."""
 _LEAST_GAIN: Final = 1e-6
-"""An exchange must gain at least this multiple of the most that it can."""
+"""An exchange must gain at least this multiple of the kernel of the row that leaves with itself."""
 
 
 def representative(

@@ -42,7 +42,7 @@ class Correlations:
         self._released, self._departure = released, Departure.of(released, records)
         own, column = self._departure, released.features.column
         here = own.products(released.factors(records).double())
-        difference, self._ridge = own.difference, torch.full_like(own.noise, torch.inf)
+        difference, ridge = own.difference, torch.full_like(own.noise, torch.inf)
         belongs = torch.nn.functional.one_hot(column).double()
         is_number = (column > 0) & (column <= len(released.features.numbers))
         for numbers in (0, 1, 2):
@@ -50,18 +50,18 @@ class Correlations:
             if (kind & own.changeable).any():
                 found = pooled_products(own, others, kind, belongs)
                 difference = torch.where(kind, found.difference, difference)
-                self._ridge = torch.where(kind & own.changeable, found.ridge, self._ridge)
+                ridge = torch.where(kind & own.changeable, found.ridge, ridge)
         self._seen = here + difference
         # If the numbers were jointly Gaussian, this start would be exact. The released squares
         # rescale it: outlying rows weigh less, and show more dependence.
         doubt = own.noise.diagonal() / _SQUARES**2
         squares = here.diagonal() + own.difference.diagonal() / (1 + doubt)
         scale = squares.clamp(min=_LEAST_SQUARE).rsqrt()
-        believed = (self._seen * torch.outer(scale, scale)).clamp(-1, 1) / (1 + self._ridge)
+        believed = (self._seen * torch.outer(scale, scale)).clamp(-1, 1) / (1 + ridge)
         among = own.changeable & is_number[:, None] & is_number
         start = _as_correlations(torch.where(among, believed, 0.0).fill_diagonal_(1.0))
         self._theta = torch.where(among, -torch.linalg.inv(start), 0.0)
-        self._rates = LearningRates(self._theta, self._ridge)
+        self._rates = LearningRates(ridge)
 
     def learn(self, records: Tensor) -> None:
         """Update the energy by what the products of the current rows still lack."""

@@ -72,7 +72,7 @@ class Counts:
             [much * ridge if much else torch.zeros_like(cells) for much, cells, ridge in ridges]
         )
         self._theta = torch.zeros_like(self._wanted)
-        self._rates = LearningRates(self._theta, self._ridge)
+        self._rates = LearningRates(self._ridge)
 
     def initialise(
         self, records: Tensor, blocks: Sequence[Block], random: np.random.Generator

@@ -23,27 +23,25 @@ class LearningRates:
     """The rates of some coefficients.
 
     Args:
-        coefficients: at the beginning, of any shape.
-        ridge: what holds each of them back, shaped alike: it stays where `missing` is this many
-            times itself.
+        ridge: what holds each of them back, of any shape: a coefficient stays where `missing` is
+            this many times itself.
     """
 
-    def __init__(self, coefficients: Tensor, ridge: Tensor) -> None:
+    def __init__(self, ridge: Tensor) -> None:
         self._ridge = ridge
-        self._turns = torch.zeros_like(coefficients)
-        self._change = torch.zeros_like(coefficients)
+        self._turns = self._change = torch.zeros_like(ridge)
 
     def step(self, coefficients: Tensor, missing: Tensor) -> Tensor:
         """The next coefficients.
 
         Args:
-            coefficients: the last ones.
+            coefficients: the last ones, shaped like the ridge.
             missing: what the rows still lack, shaped alike.
         """
         rate = _RATE / (1 + self._turns / _TURNS)
         # The ridge is implicit, at the new coefficients: else a large one would make steps diverge.
         found: Tensor = (coefficients + rate * missing) / (1 + rate * self._ridge)
         change = found - coefficients
-        self._turns += change * self._change < 0
+        self._turns = self._turns + (change * self._change < 0)
         self._change = change
         return found

@@ -13,7 +13,7 @@ TARGET = torch.tensor([0.3, -0.5, 0.7], dtype=torch.float64)
 def answers(gains: torch.Tensor, ridge: torch.Tensor, late: int, rounds: int) -> torch.Tensor:
     """What rows have of the target after each round, if they answer so strongly and so late."""
     coefficients = torch.zeros_like(TARGET)
-    rates, before, found = LearningRates(coefficients, ridge), [coefficients] * late, []
+    rates, before, found = LearningRates(ridge), [coefficients] * late, []
     for _ in range(rounds):
         found.append(torch.tanh(gains * before[-late]))
         coefficients = rates.step(coefficients, TARGET - found[-1])
