@@ -265,7 +265,8 @@ class Draft(RedactedRepr):
         if column.name in self.unconfirmed:
             private = column.name in self.private or column.origin is Origin.PRIVATE
             bounds = "" if private else ", bounds"
-            what = f"scale, step, format{bounds}" if column.kind.numeric else "categories"
+            values = ", listed values" if column.values else ""
+            what = f"scale, step, format{bounds}{values}" if column.kind.numeric else "categories"
             lines.append(
                 f"confirmed = false  # kind, type, {what} and whether values are missing were "
                 "looked up in the data"

@@ -86,12 +86,17 @@ class NumericEncoding:
     def places(self) -> int:
         """Values are rounded to `places` + 1 points: 255 steps from each knot to the next.
 
-        Integers with one knot each are not rounded.
+        Integers and listed values with one knot each are not rounded.
         """
         return LEVELS * (self.knots - 1)
 
     def at(self, share: NDArray[np.float64]) -> NDArray[np.float64]:
-        """The values at fractions 0..1 of the way from bound to bound, on the column's scale."""
+        """The values at fractions 0..1 of the way from bound to bound, on the column's scale.
+
+        Listed values are at equal distances on it.
+        """
+        if listed := self.column.values:
+            return np.interp(share * (len(listed) - 1), np.arange(len(listed)), listed)
         lower, upper = self.bounds
         low, high = to_scale(np.array([lower, upper]), self.column.transform)
         values = from_scale(low + share * (high - low), self.column.transform)
@@ -100,6 +105,8 @@ class NumericEncoding:
 
     def share(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
         """The inverse of `at`; 0 if the bounds coincide on the scale."""
+        if listed := self.column.values:
+            return np.interp(values, listed, np.arange(len(listed)) / (len(listed) - 1))
         low, high = to_scale(np.array(self.bounds), self.column.transform)
         above: NDArray[np.float64] = to_scale(values, self.column.transform) - low
         return above / (high - low) if low < high else np.zeros_like(above)
@@ -123,6 +130,13 @@ class NumericEncoding:
             return self.at((np.arange(self.places) + 0.5) / self.places)
         return np.clip(_logarithmic_midpoints(*self.bounds, self.places), *self.bounds)
 
+    def _place(self, values: NDArray[np.float64]) -> NDArray[np.int64]:
+        """The nearest of the `places` + 1 points to each value, int64."""
+        if self.column.values:
+            last = len(self.column.values) - 1
+            return (2 * self.places * self.column.ranks(values) + last) // (2 * last)
+        return np.searchsorted(self._thresholds, values, side="right").astype(np.int64)
+
     def encode(self, values: NDArray[np.float64], missing: NDArray[np.bool_]) -> NDArray[np.uint8]:
         """Encode a column.
 
@@ -135,7 +149,7 @@ class NumericEncoding:
             uint8 (b, width): the value, the bins (which add up to 255), and, if the schema has it,
             whether it is missing, in which case all others are 0.
         """
-        place = np.searchsorted(self._thresholds, np.where(missing, 0.0, values), side="right")
+        place = self._place(np.where(missing, 0.0, values))
         count, rows = len(values), np.arange(len(values))
         indicator = self.column.missing is Missing.INDICATOR
         encoded = np.zeros((count, 1 + self.knots + indicator), dtype=np.uint8)

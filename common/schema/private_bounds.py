@@ -59,7 +59,7 @@ def with_private_bounds(column: Column, bounds: tuple[float, float]) -> Column:
         )
         least, most = column.bounds
         lower, upper = max(lower, least), min(upper, most)
-    return replace(column, lower=lower, upper=upper, origin=Origin.PRIVATE)
+    return replace(column, lower=lower, upper=upper, values=(), origin=Origin.PRIVATE)
 
 
 def approx_bounds_schema(schema: TableSchema, names: Iterable[str]) -> TableSchema:
@@ -80,6 +80,7 @@ def approx_bounds_schema(schema: TableSchema, names: Iterable[str]) -> TableSche
             origin=Origin.DECLARED,
             step=None,
             decimals=None,
+            values=(),
         )
         for column in schema.columns
         if column.name in chosen

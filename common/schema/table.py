@@ -7,7 +7,7 @@ the release as JSON, and determines the form of a generated table.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from typing import Any, Final
@@ -250,7 +250,7 @@ class TableSchema(BriefRepr):
     def knots(self, column: Column) -> int:
         """The number of a numeric column's soft bins.
 
-        If it has at most `bins` values, in equal steps, each has its own bin.
+        If it has at most `bins` values, in equal steps or listed, each has its own bin.
         """
         return min(self.bins, column.different or self.bins)
 
@@ -279,7 +279,8 @@ class TableSchema(BriefRepr):
         if self.names_origin is Origin.FROM_DATA:
             found.append("names of the columns")
         if described:
-            what = f"{_SHAPE}, bounds, categories, and whether values are missing, of"
+            bounds = _bounds(c for c in self.columns if c.origin is Origin.FROM_DATA)
+            what = f"{_SHAPE}, {bounds}, categories, and whether values are missing, of"
             found.append(f"{what} {', '.join(described)}")
         if bounded:
             what = f"{_SHAPE}, and whether values are missing, of"
@@ -325,8 +326,8 @@ class TableSchema(BriefRepr):
         unit = self.privacy_unit
         counting = () if unit is None else (f"number of rows of one {unit.column} that count",)
         return (
-            f"names, {_SHAPE}, bounds and categories of the columns{but}, and which of them may "
-            "lack values",
+            f"names, {_SHAPE}, {_bounds(self.columns)} and categories of the columns{but}, and "
+            "which of them may lack values",
             *patterns,
             *rules,
             *counting,
@@ -386,3 +387,8 @@ class TableSchema(BriefRepr):
         """
         known = {entry.name for entry in fields(cls)} - {"made"}  # these are among the columns
         return cls(**read_entries(document, known))
+
+
+def _bounds(columns: Iterable[Column]) -> str:
+    """What is known of numbers, in words."""
+    return "bounds, listed values" if any(column.values for column in columns) else "bounds"

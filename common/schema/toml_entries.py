@@ -74,8 +74,8 @@ def _require_private(bounds: object, column: dict[str, object], where: str) -> N
     at = f"{where}: column {column.get('name')!r}"
     if bounds != "private":
         raise SchemaError(f'{at}: bounds = "private", or lower and upper')
-    if "lower" in column or "upper" in column:
-        raise SchemaError(f'{at}: bounds = "private" leaves no room for lower and upper')
+    if said := [entry for entry in ("lower", "upper", "values") if entry in column]:
+        raise SchemaError(f'{at}: bounds = "private" leaves no room for {" and ".join(said)}')
     try:
         kind = ColumnKind(column.get("kind"))
         transform = Transform(column.get("transform", "none"))

@@ -57,11 +57,12 @@ def _steps(column: Column) -> str:
 
 
 def _values(column: Column) -> str:
-    """The bounds, or some of the categories."""
-    if column.kind.numeric:
+    """The bounds, or some of the listed values or categories."""
+    if column.kind.numeric and not column.values:
         texts = map(column.bound_text if column.kind.timed else str, column.bounds)  # type: ignore[arg-type]
         return " to ".join(texts)
-    first = ", ".join(column.categories[:_MOST_CATEGORIES])
+    listed = column.categories or [f"{value:g}" for value in column.values]
+    first = ", ".join(listed[:_MOST_CATEGORIES])
     first = first if len(first) <= _LONGEST else f"{first[:_LONGEST]}…"
-    more = len(column.categories) - _MOST_CATEGORIES
+    more = len(listed) - _MOST_CATEGORIES
     return f"{first} and {more} more" if more > 0 else first

@@ -3,25 +3,32 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
-from typing import Final
+from collections import Counter
+from dataclasses import dataclass, field, replace
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ...common.display.representations import RedactedRepr
 from ...common.features.marginals.cells import MOST_CELLS
-from ...common.schema.columns.column import Column
+from ...common.schema.columns.column import MOST_VALUES, Column
 from ...common.schema.columns.dtypes import LARGEST
 from ...common.schema.columns.kinds import ColumnKind, Missing, Transform
 
 _MOST_DIFFERENT: Final = 1 << 18
+_MOST_LISTED: Final = 64
+"""At most so many different numbers are listed."""
+_ROWS_OF_A_VALUE: Final = 10
+"""Numbers are listed if each occurs at least so often: the tail of a count does not."""
 _NINES: Final = re.compile(r"9+")
 _MOST_DECIMALS: Final = 4
 _ONE: Final = 10**_MOST_DECIMALS
 _ERRORS: Final = 4
 """The rounding error allowed in numbers, in units in the last place: 0.1 + 0.2 counts as having one
 decimal."""
+_GAPS: Final = 2
+"""Multiples of a step are listed if this many times as many lie between the bounds."""
 _CHANCE: Final = 100
 """Numbers are taken to be multiples of more than one unit of their last digit if chance alone would
 make all of them such multiples less than once in this many cases."""
@@ -53,6 +60,7 @@ class SeenNumbers(RedactedRepr):
         fraction: the greatest common divisor of the numbers and 1, in units of
             10^-`_MOST_DECIMALS`.
         with_last_digit: how many numbers have as many decimals as `decimals`.
+        few: how often each number occurs, as long as they are few; None from then on.
     """
 
     whole: bool = True
@@ -67,6 +75,7 @@ class SeenNumbers(RedactedRepr):
     decimals: int = 0
     fraction: int = 0
     with_last_digit: int = 0
+    few: Counter[float] | None = field(default_factory=Counter)
 
     def observe(self, numbers: NDArray[np.float64]) -> None:
         """Process some more finite numbers, float64 (n,)."""
@@ -87,6 +96,12 @@ class SeenNumbers(RedactedRepr):
         self.ends = np.unique([*known[:2], *known[-2:]])
         if self.different is not None:
             self.different = _if_different(np.concatenate([self.different, numbers]))
+        if self.few is not None:
+            numbers, times = np.unique(numbers, return_counts=True)
+            if len(numbers) <= _MOST_LISTED:
+                self.few.update(dict(zip(numbers.tolist(), times.tolist(), strict=True)))
+            if max(len(numbers), len(self.few)) > _MOST_LISTED:
+                self.few = None
 
     def _note_steps(self, numbers: NDArray[np.float64]) -> None:
         """Record the steps of some numbers; their sizes are recorded already."""
@@ -140,7 +155,7 @@ class SeenNumbers(RedactedRepr):
             lower, upper = (float(np.float32(bound)) for bound in (lower, upper))
         elif step is not None or decimals is not None:
             lower, upper = (round(bound, _MOST_DECIMALS) for bound in (lower, upper))
-        return Column(
+        found = Column(
             name,
             ColumnKind.INTEGER if self.whole else ColumnKind.CONTINUOUS,
             dtype,
@@ -151,6 +166,25 @@ class SeenNumbers(RedactedRepr):
             step=step,
             decimals=None if step else decimals,
         )
+        return replace(found, **self._listed(found))
+
+    def _listed(self, column: Column) -> dict[str, Any]:
+        """Entries that list a column's numbers, if they are few, but not in equal steps.
+
+        Such are the middles of brackets, and figures of places rather than of people.
+        """
+        if not self.few or min(self.few.values()) < _ROWS_OF_A_VALUE:
+            return {}
+        steps = column.different
+        if steps is not None and steps <= min(MOST_VALUES, _GAPS * len(self.few)):
+            return {}
+        stored = np.float32 if column.dtype == "float32" else np.float64
+        seen = np.array([*self.few])
+        seen = seen if column.decimals is None else np.round(seen, column.decimals)
+        number = int if self.whole else float
+        values = tuple(number(value) for value in np.unique(seen.astype(stored)))
+        plain = {"step": None, "decimals": None, "transform": Transform.NONE}
+        return {**plain, "values": values, "lower": values[0], "upper": values[-1]}
 
     def _are_exact(self, digits: int) -> bool:
         """Whether numbers with so many decimals can be told apart."""

@@ -121,6 +121,10 @@ def _ranges(column: Column) -> tuple[NDArray[np.float64], list[str]]:
         there are few integers, each is a range.
     """
     least, most = column.bounds
+    if column.values:
+        listed = np.array(column.values, dtype=np.float64)
+        names = _texts(listed)
+        return listed, names if len(set(names)) == len(names) else list(map(str, listed.tolist()))
     if column.kind is ColumnKind.INTEGER and column.different is not None:
         step = (most - least) / (column.different - 1)
         together = 1 if column.different < _MOST_CATEGORIES else -(-column.different // _RANGES)

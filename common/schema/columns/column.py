@@ -6,6 +6,7 @@ import datetime as dt
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields
 from enum import Enum
+from itertools import pairwise
 from numbers import Integral, Real
 from typing import Any, Final
 
@@ -32,6 +33,8 @@ from .granule import Granule, granule_of
 from .kinds import ColumnKind, Missing, Transform
 
 MOST_DECIMALS: Final = 15
+MOST_VALUES: Final = 128
+"""The most values of a numeric column that can be listed. Marginals have a cell for each."""
 _FIRST: Final = seconds_of("0001-01-01")
 _LAST: Final = seconds_of("9999-12-31T23:59:59")
 _LAST_IN_NANOSECONDS: Final = seconds_of("2262-01-01")
@@ -69,6 +72,9 @@ class Column(BriefRepr):
         step: a number of which all integers or continuous values are multiples; if None, 1 or the
             type's own precision.
         decimals: number of decimal places of continuous values, in place of a step.
+        values: all numbers that a numeric column can hold, in increasing order from `lower` to
+            `upper`, if they are few and not in equal steps; others count as the nearest of them.
+            Empty otherwise. They are floats for continuous values, otherwise ints.
         unit: the step to which times and durations are truncated; seconds if None.
         format: how dates, times and durations are written as texts (`dates.DateFormat`,
             `durations.DurationFormat`); as in ISO 8601 if empty.
@@ -87,6 +93,7 @@ class Column(BriefRepr):
     kind_origin: Origin = Origin.DECLARED
     step: float | None = None
     decimals: int | None = None
+    values: tuple[float, ...] = ()
     unit: TimeUnit | None = None
     format: str = ""
 
@@ -99,6 +106,7 @@ class Column(BriefRepr):
         *,
         dtype: str = "int64",
         transform: str = "none",
+        values: Iterable[int] = (),
         missing: bool = False,
     ) -> Column:
         """A column of whole numbers.
@@ -109,14 +117,17 @@ class Column(BriefRepr):
             upper: largest possible value in any such table.
             dtype: how it is stored.
             transform: "log1p" or "signed-log", for amounts that span orders of magnitude.
+            values: all possible values, from `lower` to `upper`, if they are few and not in equal
+                steps.
             missing: whether values may be missing.
 
         Raises:
             SchemaError: a value is impossible, or values contradict each other.
         """
         return cls._numeric(
-            ColumnKind.INTEGER, name, lower, upper, missing, dtype=dtype, transform=transform
-        )
+            ColumnKind.INTEGER, name, lower, upper, missing,
+            dtype=dtype, transform=transform, values=_listed(name, values, ColumnKind.INTEGER),
+        )  # fmt: skip
 
     @classmethod
     def continuous(
@@ -128,6 +139,7 @@ class Column(BriefRepr):
         dtype: str = "float64",
         transform: str = "none",
         decimals: int | None = None,
+        values: Iterable[float] = (),
         missing: bool = False,
     ) -> Column:
         """A column of real numbers.
@@ -139,6 +151,8 @@ class Column(BriefRepr):
             dtype: how it is stored.
             transform: "log1p" or "signed-log", for amounts that span orders of magnitude.
             decimals: number of decimal places; any if None.
+            values: all possible values, from `lower` to `upper`, if they are few and not in equal
+                steps, as the middles of brackets are.
             missing: whether values may be missing.
 
         Raises:
@@ -147,6 +161,7 @@ class Column(BriefRepr):
         return cls._numeric(
             ColumnKind.CONTINUOUS, name, lower, upper, missing,
             dtype=dtype, transform=transform, decimals=decimals,
+            values=_listed(name, values, ColumnKind.CONTINUOUS),
         )  # fmt: skip
 
     @classmethod
@@ -331,6 +346,7 @@ class Column(BriefRepr):
         if self.kind.numeric:
             self._require_bounds()
             self._require_multiples()
+            self._require_values()
         else:
             self._require_categories()
 
@@ -426,9 +442,31 @@ class Column(BriefRepr):
                 f"{lower} to {upper}",
             )
 
+    def _require_values(self) -> None:
+        if not self.values:
+            return
+        if self.kind.timed:
+            raise self._wrong("values are of numbers, not of dates, times and durations")
+        if self.origin is Origin.PRIVATE:
+            raise self._wrong("its values are listed, so its bounds were not found privately")
+        if (self.step, self.decimals, self.transform) != (None, None, Transform.NONE):
+            raise self._wrong("a column whose values are listed has no step, decimals or transform")
+        if not 2 <= len(self.values) <= MOST_VALUES:
+            raise self._wrong(
+                f"{len(self.values)} values: 2 to {MOST_VALUES} can be listed; for more, leave "
+                "values out, and say lower and upper alone"
+            )
+        whole = self.kind is ColumnKind.INTEGER
+        if not all(type(value) is (int if whole else float) for value in self.values):
+            raise self._wrong(f"its values are {'integers' if whole else 'floats'}")
+        if not all(a < b for a, b in pairwise(self.values)):
+            raise self._wrong("its values are listed in increasing order")
+        if (self.values[0], self.values[-1]) != self.bounds:
+            raise self._wrong("its values begin with lower and end with upper")
+
     def _require_categories(self) -> None:
-        if self.step is not None or self.decimals is not None:
-            raise self._wrong("a column of categories has no step and no decimals")
+        if self.step is not None or self.decimals is not None or self.values:
+            raise self._wrong("a column of categories has no step, no decimals and no values")
         if self.lower is not None or self.upper is not None:
             raise self._wrong("a column of categories has no bounds")
         if self.transform is not Transform.NONE:
@@ -473,16 +511,36 @@ class Column(BriefRepr):
 
     @property
     def granule(self) -> Granule | None:
-        """The number of which all values are multiples; None if they are not rounded."""
+        """The number of which all values are multiples; None if there is none."""
         return granule_of(self.kind, self.step, self.decimals)
 
-    def rounded(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Values clipped to the bounds and rounded to multiples of the granule, if there is one."""
-        return values if self.granule is None else self.granule.rounded(values)
+    @property
+    def is_rounded(self) -> bool:
+        """Whether `rounded` changes numbers: they have a granule, or are listed."""
+        return bool(self.values) or self.granule is not None
+
+    def rounded(self, numbers: NDArray[np.float64]) -> NDArray[np.float64]:
+        """The nearest of the listed values, or multiples of the granule; else what they are."""
+        if self.values:
+            return np.array(self.values, dtype=np.float64)[self.ranks(numbers)]
+        return numbers if self.granule is None else self.granule.rounded(numbers)
+
+    def ranks(self, numbers: NDArray[np.float64]) -> NDArray[np.int64]:
+        """The index of the nearest of the listed values; halfway, of the larger one."""
+        values = np.array(self.values, dtype=np.float64)
+        # Halves are exact, and IEEE 754 fixes sums: the same on every processor. There may be no
+        # number between two values.
+        middles = np.maximum(values[:-1] / 2 + values[1:] / 2, np.nextafter(values[:-1], np.inf))
+        return np.searchsorted(middles, numbers, side="right").astype(np.int64)
 
     @property
     def different(self) -> int | None:
-        """The number of equally spaced values, if it has a granule and no transform."""
+        """The number of values that have a place each, at equal distances.
+
+        These are listed values, or those that differ by its granule, without a transform.
+        """
+        if self.values:
+            return len(self.values)
         if self.granule is None or self.transform is not Transform.NONE:
             return None
         lower, upper = self.bounds
@@ -553,6 +611,15 @@ def _texts(name: str, categories: Iterable[str]) -> list[str]:
             'too, as in ["1", "2"] with dtype="int64"'
         )
     return found
+
+
+def _listed(name: str, values: Iterable[float], kind: ColumnKind) -> list[float] | None:
+    """A caller's list of values in JSON's types; None if it is empty."""
+    try:
+        found = [_in_json(value, kind) for value in values]
+    except TypeError as error:
+        raise SchemaError(f"column {name!r}: values are a list of numbers") from error
+    return found or None
 
 
 def _in_json(bound: Any, kind: ColumnKind) -> Any:  # noqa: ANN401 - whatever somebody says

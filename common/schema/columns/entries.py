@@ -69,6 +69,16 @@ def read_entries(document: Mapping[str, Any], known: Set[str]) -> dict[str, Any]
             raise SchemaError(f"{where}: {entry} is a number")
     if type(values.get("decimals", 0)) is not int:
         raise SchemaError(f"{where}: decimals is a whole number")
+    listed = values.get("values", [])
+    if not isinstance(listed, list) or any(
+        isinstance(value, bool) or not isinstance(value, int | float) for value in listed
+    ):
+        raise SchemaError(f"{where}: values are a list of numbers, as in [0.5, 1.5, 4.0]")
+    if values["kind"] is ColumnKind.CONTINUOUS:
+        listed = list(map(float, listed))
+    values["values"] = tuple(listed)
+    if listed:
+        values = {"lower": listed[0], "upper": listed[-1], **values}
     categories = values.get("categories", [])
     if not isinstance(categories, list) or not all(isinstance(c, str) for c in categories):
         raise SchemaError(f'{where}: categories are a list of texts, as in ["yes", "no"]')

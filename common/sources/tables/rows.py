@@ -166,7 +166,8 @@ class RowReader:
         if column.kind is ColumnKind.INTEGER:
             at.require(missing | (found == np.rint(found)), values, "is not a whole number")
         lower, upper = column.bounds
-        beyond = (found < lower) | (found > upper)
+        near = found if column.granule is None else column.granule.rounded(found)
+        beyond = (near < lower) | (near > upper)
         if beyond.any():
             self.clipped[column.name] += int(beyond.sum())
         return column.rounded(np.clip(found, lower, upper))

@@ -96,7 +96,7 @@ def round_to_steps(records: NDArray[np.float32], schema: TableSchema) -> None:
     """
     for block in blocks_of(schema):
         encoding = block.encoding
-        if isinstance(encoding, NumericEncoding) and block.column.granule is not None:
+        if isinstance(encoding, NumericEncoding) and block.column.is_rounded:
             share = records[:, block.place.start].astype(np.float64)
             whole = encoding.share(block.column.rounded(encoding.at(share)))
             records[:, block.place.start] = whole.clip(0, 1)

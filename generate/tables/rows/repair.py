@@ -328,6 +328,8 @@ def _move(
         case Relation.UNEQUAL:
             up = np.where(before < upper, 1.0, -1.0)
             wanted = before + up * np.maximum(least, 2 * slack / abs(factor))
+    if column.values and comparison.relation is not Relation.EQUAL:
+        wanted = _onto_step(column, wanted, up)
     moved = stored(column, wanted.clip(lower, upper))
     after = np.where(fails, moved, before)
     cost = np.where(fails, np.abs(after - before) / spread, 0.0)
@@ -335,6 +337,8 @@ def _move(
 
 
 def _least_step(column: Column) -> float:
+    if column.values:  # less than to the next one, onto which it is rounded then
+        return float(np.diff(column.values).min()) / 2
     if column.granule is not None:
         return column.granule.size
     fine, (lower, upper) = 1e-5 if column.dtype == "float32" else _FUZZ, column.bounds
@@ -344,7 +348,14 @@ def _least_step(column: Column) -> float:
 def _onto_step(
     column: Column, values: NDArray[np.float64], up: NDArray[np.float64]
 ) -> NDArray[np.float64]:
-    """Round up or down to multiples of a column's step."""
+    """Round up or down to multiples of a column's step, or to its listed values."""
+    if column.values:
+        listed = np.array(column.values, dtype=np.float64)
+        least = _FUZZ * np.diff(listed).min()
+        above = np.searchsorted(listed, values - least, side="left").clip(max=len(listed) - 1)
+        below = (np.searchsorted(listed, values + least, side="right") - 1).clip(min=0)
+        nearest: NDArray[np.float64] = listed[np.where(up > 0, above, below)]
+        return nearest
     if column.granule is None:
         return values
     number, digits = column.granule

@@ -66,7 +66,7 @@ def _told_apart(encoding: NumericEncoding, values: NDArray[np.float64]) -> NDArr
     Bounds are kept as they are, and so are numbers that are rounded anyway or are transformed.
     """
     column, (lower, upper) = encoding.column, encoding.bounds
-    if column.granule is not None or column.transform is not Transform.NONE or lower >= upper:
+    if column.is_rounded or column.transform is not Transform.NONE or lower >= upper:
         return values
     digits = math.floor(-math.log10((upper - lower) * _APART))
     inside = (lower < values) & (values < upper)
