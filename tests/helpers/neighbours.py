@@ -169,6 +169,7 @@ _PIECES: Final = {
     "unit": "scale",
     "lower": "bounds",
     "upper": "bounds",
+    "values": "bounds",
     "categories": "categories",
     "other": "categories",
     "missing": "missing",

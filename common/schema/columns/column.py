@@ -520,9 +520,10 @@ class Column(BriefRepr):
         return bool(self.values) or self.granule is not None
 
     def rounded(self, numbers: NDArray[np.float64]) -> NDArray[np.float64]:
-        """The nearest of the listed values, or multiples of the granule; else what they are."""
+        """The nearest of the listed values, or multiples of the granule; NaN stays NaN."""
         if self.values:
-            return np.array(self.values, dtype=np.float64)[self.ranks(numbers)]
+            nearest = np.array(self.values, dtype=np.float64)[self.ranks(numbers)]
+            return np.where(np.isnan(numbers), np.nan, nearest)
         return numbers if self.granule is None else self.granule.rounded(numbers)
 
     def ranks(self, numbers: NDArray[np.float64]) -> NDArray[np.int64]:

@@ -9,6 +9,7 @@ from typing import Any, Final
 from ...errors import SchemaError
 from ..origin import Origin
 from .dates import TimeUnit, seconds_of
+from .dtypes import LARGEST
 from .durations import seconds_of_duration
 from .kinds import ColumnKind, Missing, Transform
 
@@ -75,7 +76,7 @@ def read_entries(document: Mapping[str, Any], known: Set[str]) -> dict[str, Any]
     ):
         raise SchemaError(f"{where}: values are a list of numbers, as in [0.5, 1.5, 4.0]")
     if values["kind"] is ColumnKind.CONTINUOUS:
-        listed = list(map(float, listed))
+        listed = [float(value) if abs(value) <= LARGEST else value for value in listed]
     values["values"] = tuple(listed)
     if listed:
         values = {"lower": listed[0], "upper": listed[-1], **values}

@@ -57,9 +57,10 @@ def test_all_that_a_yes_confirms_is_shown(
 ) -> None:
     """A single row may have decided a scale, a step, digits, or how dates are written."""
     table.write_text(
-        "cost,dose,share,day\n"
+        "cost,dose,share,day,limit\n"
         + "".join(
-            f"{'9' * 7 if n == 7 else n * 3},{n / 2},{n / 64:.3f},{n % 28 + 1}.3.2001\n"
+            f"{'9' * 7 if n == 7 else n * 3},{n / 2},{n / 64:.3f},{n % 28 + 1}.3.2001,"
+            f"{(n % 4) ** 5}\n"
             for n in range(40)
         )
     )
@@ -68,6 +69,7 @@ def test_all_that_a_yes_confirms_is_shown(
     assert said.code == 0
     for shown in ("transform log1p", "step 3", "step 0.5", "decimals 3", "format %d.%m.%Y"):
         assert shown in said.stdout
+    assert "0, 1, 32, 243" in said.stdout
 
 
 @pytest.mark.parametrize("are_names", [True, False])

@@ -159,9 +159,10 @@ def any_column(random: Random, name: str, *, number: bool) -> Column:
     """A column with one value, or two, or few, or many."""
     missing, few = bool(random.integers(2)), int(random.choice([1, 1, 2, 3, 63, 127, 128, 300]))
     low = float(random.choice([0.0, 1.0, -1e6]))
+    squares = [number**2 for number in range(min(few, 9) + 1)]
     numbers = (
         lambda: Column.integer(name, -1, few - 1, missing=missing),
-        lambda: Column.integer(name, 0, 9, missing=missing),
+        lambda: Column.integer(name, 0, squares[-1], values=squares, missing=missing),
         lambda: Column.continuous(name, low, math.nextafter(low, math.inf), missing=missing),
         lambda: Column.continuous(name, -1.0, 1e6, transform="signed-log", missing=missing),
         lambda: Column.continuous(name, 0.0, few / 100, decimals=2, missing=missing),

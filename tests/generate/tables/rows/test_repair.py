@@ -21,6 +21,8 @@ COLUMNS = (
     Column("a", ColumnKind.CONTINUOUS, "float64", 0.0, 100.0, decimals=2),
     Column("b", ColumnKind.CONTINUOUS, "float64", 0.0, 100.0, decimals=2),
     Column("total", ColumnKind.CONTINUOUS, "float64", 0.0, 150.0, decimals=2),
+    Column.integer("least", 0, 100, values=[0, 1, 10, 50, 51, 100]),
+    Column.continuous("most", 0.0, 150.0, values=[0.0, 9.75, 10.5, 99.0, 150.0]),
     Column(
         "sex", ColumnKind.CATEGORICAL, "string", categories=("F", "M"), missing=Missing.CATEGORY
     ),
@@ -82,6 +84,9 @@ def require_kept(values: Values, schema: TableSchema) -> None:
         ("admission >= 2020-01-01 and 0.3*a + 0.1*b < 7",),
         ("ill = yes only if a > 99.9",),
         ("discharge = admission + 2", "sex not in (M)"),
+        ("least < most", "least != 50"),
+        ("most >= least + 1", "most - least <= 60"),
+        ("least + 3 < a or most != 99", "most > 9.75"),
         ("a - b = 0.3", "total = a + b", "discharge is missing only if pregnant = no"),
     ],
 )
