@@ -84,7 +84,7 @@ def test_there_may_be_no_number_between_two() -> None:
 
 
 def test_rows_are_read_and_made_of_the_list(tmp_path: Path) -> None:
-    (tmp_path / "a.csv").write_text("income,firm,dose\n0,15,0.16\nNA,14,0.45\n30000,9e9,-3\n")
+    (tmp_path / "a.csv").write_text("income,firm,dose\n0,15,0.16\nNA,14,0.46\n30000,9e9,-3\n")
     schema = replace(SCHEMA, csv=CsvFormat(missing=("NA",)))
     read = TableSource.open(tmp_path / "a.csv", schema).values()
     assert np.array_equal(
