@@ -181,6 +181,34 @@ def test_rows_under_a_condition(dpntk: Command, tmp_path: Path) -> None:
     assert not Path("none").exists()
 
 
+def test_numbers_of_few_values_come_back_as_they_were(dpntk: Command, tmp_path: Path) -> None:
+    """Middles of brackets: evenly spaced cells would mix those that are near one another."""
+    brackets = np.array([19282.93, 25398.32, 25400.5, 61102.97, 167844.53])
+    random = np.random.default_rng(0)
+    rank = random.choice(5, 2000, p=[0.1, 0.3, 0.1, 0.4, 0.1])
+    age = (30 + 8 * rank + random.normal(0, 3, 2000)).round().clip(18, 80).astype(int)
+    rows = (f"{brackets[one]},{years}" for one, years in zip(rank, age, strict=True))
+    (tmp_path / "a.csv").write_text("\n".join(["income,age", *rows]) + "\n")
+    for command in (
+        "schema a.csv",
+        "embed a.csv --schema schema.toml --accept-from-data --width 10",
+        "release --eps 5 --delta 1e-5",
+        "generate release.h5",
+    ):
+        made = dpntk(*command.split())
+        assert made.code == 0, made.stderr
+    found = arrow_csv.read_csv("synthetic/table.csv").to_pydict()
+    income, years = np.array(found["income"]), np.array(found["age"])
+    assert set(income) == set(brackets)
+    shares = [(income == one).mean() for one in brackets]
+    assert np.abs(np.subtract(shares, np.bincount(rank) / 2000)).max() < 0.03
+    for number, one in enumerate(brackets):
+        assert years[income == one].mean() == pytest.approx(age[rank == number].mean(), abs=3)
+    where = ("--where", "income > 25398.32 and age < 60", "-n", "200", "-o", "some")
+    assert dpntk("generate", "--from", "synthetic", *where).code == 0
+    assert set(arrow_csv.read_csv("some/table.csv")["income"].to_pylist()) <= set(brackets[2:])
+
+
 def test_what_is_too_rare_is_said(
     dpntk: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
