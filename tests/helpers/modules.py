@@ -37,10 +37,14 @@ class Blind(nn.Module):
 
 
 class Centred(nn.Module):
-    """Says the opposite of a dark image and of a bright one."""
+    """Says the opposite of a dark image and of a bright one, in numbers of some size."""
+
+    def __init__(self, scale: float = 1.0) -> None:
+        super().__init__()
+        self.scale = scale
 
     def forward(self, x: Tensor) -> Tensor:
-        return x - 0.5
+        return (x - 0.5) * self.scale
 
 
 class Scaled(nn.Module):

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import itertools
+from collections.abc import Iterable, Sequence
+
 import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from dpntk.common.adjacency import Adjacency
 from dpntk.common.features.base import FeatureMap
 from dpntk.embed.exact.grid import Grid
 from dpntk.embed.sums.accumulate import ClassSums
 from dpntk.generate.kernels.registry import kernel_of
+from dpntk.release.mechanism.gaussian import no_noise
 from tests.conftest import CLASSES
 
 CPU = torch.device("cpu")
@@ -44,6 +49,40 @@ def require_the_same_sums_in_any_order(
         for part in (slice(0, 7), slice(7, None))
     )
     assert np.array_equal(whole, first + rest)
+
+
+def require_the_noise_to_cover(
+    feature_map: FeatureMap, grid: Grid, features: Iterable[Sequence[int]]
+) -> int:
+    """Check that no two neighbours are further apart than the noise is made for.
+
+    All that gets noise is compared, sums and weighted counts, in whole numbers: any of the records
+    is added, or exchanged for any other one, of its class or of another.
+
+    Args:
+        feature_map: the map.
+        grid: of the sums.
+        features: those of some records, in grid units.
+
+    Returns:
+        The least inner product of two features, in squared grid units.
+    """
+    rows = [np.array(row, dtype=object) for row in features]
+    longest = sorted(int(row @ row) for row in rows)[-2:]
+    products = [int(one @ other) for one, other in itertools.combinations(rows, 2)]
+    squares = [int((one - other) @ (one - other)) for one, other in itertools.combinations(rows, 2)]
+    for weight in (0.0, 0.25, 1.0):
+        scales = {
+            adjacency: no_noise(
+                feature_map, grid.units_per_one, adjacency=adjacency, count_weight=weight
+            )
+            for adjacency in Adjacency
+        }
+        counted = scales[Adjacency.ADD_REMOVE].count_weight ** 2
+        exchanged = max(*squares, sum(longest) + 2 * counted)
+        assert longest[-1] + counted <= scales[Adjacency.ADD_REMOVE].sensitivity ** 2
+        assert exchanged <= scales[Adjacency.REPLACE_ONE].sensitivity ** 2
+    return min(products)
 
 
 def require_the_kernel_of(

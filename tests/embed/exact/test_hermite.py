@@ -20,7 +20,12 @@ from dpntk.embed.exact.grid import Grid
 from dpntk.embed.exact.hermite import ExactHermite
 from dpntk.release import open_release
 from tests.conftest import CLASSES, SIDE, Command, draw_records
-from tests.helpers.sums import require_the_kernel_of, require_the_same_sums_in_any_order, sums_of
+from tests.helpers.sums import (
+    require_the_kernel_of,
+    require_the_noise_to_cover,
+    require_the_same_sums_in_any_order,
+    sums_of,
+)
 
 MAP = HermiteFeatures.draw(SIDE * SIDE, levels=255, seed=0, order=6, pair_order=3)
 
@@ -64,11 +69,22 @@ def test_class_sums_equal_the_definition(grid: Grid) -> None:
     assert np.abs(sums_of(MAP, grid, records, labels) * grid.unit - expected).max() / 50 < 1e-11
 
 
-def test_integer_features_are_no_longer_than_one(grid: Grid) -> None:
+WHOLE = HermiteFeatures.draw(64, levels=255, seed=0, order=15, pair_order=15, rho=0.1, pairs=20)
+"""Of so many terms that they leave nothing of a norm of 1."""
+
+
+@pytest.mark.parametrize(("feature_map", "least"), [(MAP, 0.8), (WHOLE, 1 - 1e-5)])
+@pytest.mark.parametrize("capacity", [2**20, 10**9])
+def test_integer_features_are_no_longer_than_one(
+    feature_map: HermiteFeatures, least: float, capacity: int
+) -> None:
+    """Also on a grid so coarse that terms rounded to the nearest unit would make some longer."""
+    grid = Grid.for_capacity(255, capacity)
     records, labels = draw_records(30)
     for record, label in zip(records, labels, strict=True):
-        feature = sums_of(MAP, grid, record[None], label[None])
-        assert sum(value * value for value in feature.ravel().tolist()) <= grid.units_per_one**2
+        feature = sums_of(feature_map, grid, record[None], label[None])
+        squared = sum(value * value for value in feature.ravel().tolist())
+        assert least * grid.units_per_one**2 < squared <= grid.units_per_one**2
 
 
 def test_order_and_grouping_do_not_change_a_bit(grid: Grid) -> None:
@@ -80,6 +96,29 @@ def test_non_negativity_is_found_out() -> None:
     assert HermiteFeatures.draw(64, levels=255, seed=0).nonnegative
     assert not HermiteFeatures.draw(64, levels=255, seed=0, order=20, rho=0.9).nonnegative
     assert not HermiteFeatures.draw(64, levels=5000, seed=0).nonnegative
+
+
+@pytest.mark.parametrize(
+    ("order", "pair_order", "rho", "opposed"),
+    [(20, 8, 0.7, False), (60, 30, 0.9, False), (40, 8, 0.9, True), (8, 4, 0.9, True)],
+    ids=["default", "both narrow", "pairs fall below 0", "single values fall below 0"],
+)
+def test_records_of_which_one_kernel_sees_more_are_covered(
+    order: int, pair_order: int, rho: float, opposed: bool, grid: Grid
+) -> None:
+    """Each pair has the first value: where that alone stays, pairs differ like single values.
+
+    Where the first value alone changes, single values hardly differ, and pairs do as much.
+    """
+    values, size = (0, 14, 96, 160, 255), 40
+    pairs = np.array([(0, other) for other in range(1, size)], dtype=np.float32)
+    feature_map = HermiteFeatures(pairs, size, 255, order, pair_order, rho)
+    records = [[first] + [rest] * (size - 1) for first in values for rest in values]
+    exact = ExactHermite(feature_map, grid, torch.device("cpu"))
+    written = exact.features(torch.tensor(records, dtype=torch.float64)).values.tolist()
+    least = require_the_noise_to_cover(feature_map, grid, written)
+    assert (least < 0) == opposed
+    assert feature_map.nonnegative != opposed
 
 
 def test_a_grid_on_which_cuts_could_make_an_inner_product_negative_is_refused() -> None:

@@ -34,6 +34,7 @@ from dpntk.release import open_release
 from tests.conftest import CLASSES, SIDE, Command, draw_records
 from tests.helpers import modules
 from tests.helpers.modules import Convolutions, write_convolutions, write_module
+from tests.helpers.sums import require_the_noise_to_cover
 
 SHAPE = (1, SIDE, SIDE)
 EMBED = ("--features", "perceptual", "--module-is-public", "--module")
@@ -160,6 +161,24 @@ def test_squares_equal_the_definition(
     expected = beside_squares(said, 0.6).T @ np.eye(CLASSES)[labels]
     sums = sums_of(module, grid, records, labels, squares=0.6, rectified=rectified)
     assert np.abs(sums * grid.unit - expected).max() < 30 * 1e-6
+
+
+@pytest.mark.parametrize("changed", [{}, WITH_SQUARES, RECTIFIED], ids=["", "squares", "rectified"])
+@pytest.mark.parametrize("scale", [1.0, 3e-45, 3.4e38])
+def test_what_a_module_says_in_numbers_of_any_size_is_covered(
+    file: Path, grid: Grid, changed: dict[str, Any], scale: float
+) -> None:
+    """From the least that float32 holds to the largest, and opposite of any two images."""
+    module = load_module(write_module(modules.Centred(scale), file), SHAPE)
+    records = np.random.default_rng(0).integers(0, 256, (9, SIDE * SIDE)).astype(np.uint8)
+    records[:5] = 0
+    records[1:3], records[3, :30], records[4, 30:] = 255, 255, 255
+    records[2, 7] = 0
+    label = np.zeros(1, dtype=np.int64)
+    written = [sums_of(module, grid, each[None], label, **changed)[:, 0] for each in records]
+    feature_map = replace(module.feature_map, **changed)
+    least = require_the_noise_to_cover(feature_map, grid, [row.tolist() for row in written])
+    assert (least < 0) != feature_map.nonnegative
 
 
 @pytest.mark.parametrize("scale", [1e-38, 1e18])

@@ -18,7 +18,12 @@ from dpntk.embed.exact.grid import Grid
 from dpntk.embed.exact.rff import ExactRFF
 from dpntk.release import open_release
 from tests.conftest import CLASSES, SIDE, Command, draw_records
-from tests.helpers.sums import require_the_kernel_of, require_the_same_sums_in_any_order, sums_of
+from tests.helpers.sums import (
+    require_the_kernel_of,
+    require_the_noise_to_cover,
+    require_the_same_sums_in_any_order,
+    sums_of,
+)
 
 MAP = RandomFourierFeatures.draw(SIDE * SIDE, frequencies=40, length_scale=3.0, levels=255, seed=0)
 
@@ -69,6 +74,15 @@ def test_integer_features_are_no_longer_than_one_and_not_much_shorter(grid: Grid
         feature = sums_of(MAP, grid, record[None], label[None])
         squared = sum(value * value for value in feature.ravel().tolist())
         assert 0.9999 * grid.units_per_one**2 <= squared <= grid.units_per_one**2
+
+
+def test_records_in_opposite_phases_are_covered(grid: Grid) -> None:
+    """Half a turn apart in every frequency: as far as two features can be."""
+    feature_map = RandomFourierFeatures(np.full((3, 5), 2.0**-8, np.float32), levels=255)
+    records = torch.tensor([[0] * 5, [128, 0, 0, 0, 0], [64] * 5, [255] * 5], dtype=torch.float64)
+    written = ExactRFF(feature_map, grid, torch.device("cpu")).features(records).values.tolist()
+    least = require_the_noise_to_cover(feature_map, grid, written)
+    assert least == pytest.approx(-(grid.units_per_one**2), rel=1e-6)
 
 
 def test_order_and_grouping_do_not_change_a_bit(grid: Grid) -> None:
