@@ -509,7 +509,8 @@ def files(draw: st.DrawFn) -> Lines:
             return (draw(signs) + end).encode(ENCODINGS[encoding], errors="ignore")
         made = line(x=draw(cell), n="5", note=draw(cell), who=draw(cell))
         if how == "pieces" and encoding != "utf-16":  # where one byte shifts all that follow
-            at = draw(st.integers(0, len(made)))
+            last = len(made) - len(end.encode(ENCODINGS[encoding]))  # what follows is another line
+            at = draw(st.integers(0, last))
             made = made[:at] + draw(st.sampled_from(PIECES)) + made[at:]
         return made
 
