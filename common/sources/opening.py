@@ -15,7 +15,7 @@ from .base import Source, reading, require_regular
 from .images.arrays import ArraySource, holds_npy_files, holds_npz_parts
 from .images.cifar import CifarSource, holds_cifar_files
 from .images.idx import IdxSource, find_idx_pairs, holds_idx_files
-from .images.image_folder import ImageFolderSource
+from .images.image_folder import ImageFolderSource, require_no_images_beside
 from .images.parquet import ParquetImageSource
 from .images.tar import TarImageSource
 from .options import SourceOptions
@@ -149,6 +149,7 @@ def _require_no_label_file(what: str, options: SourceOptions) -> None:
 def _open_folder(folder: AnyPath, options: SourceOptions) -> Source:
     part = _part_of(folder, options)
     if part != folder:
+        require_no_images_beside(part, folder)
         notice_others(folder, part)
     folder, kinds = part, _kinds_in(part)
     if kinds:

@@ -131,8 +131,9 @@ class ImageFolderSource:
 
         Raises:
             DataError: there are no images, a folder of an unknown class, or, if no classes are
-                declared, a folder without images; or an image does not have exactly one label in
-                the file of labels.
+                declared, a folder without images; images lie beside class folders, and several
+                classes are not declared; or an image does not have exactly one label in the file of
+                labels.
             SchemaError: sizes or classes are not supported.
         """
         found = folders_in(folder)
@@ -150,9 +151,10 @@ class ImageFolderSource:
         if not entries:
             hint = f"; to take labels from a CSV file, give {argument('labels')}"
             return cls._of(folder, (loose,), options, one_class(options, str(folder), hint))
-        if len(loose):
-            notice(f"passed over {counted(len(loose), 'image')} beside the class folders")
         classes = _classes(folder, found, options)
+        if len(loose):
+            _require_no_single_class(folder, loose, classes)
+            notice(f"passed over {counted(len(loose), 'image')} beside the class folders")
         names = classes.names
         for name in found:
             if name not in names:
@@ -247,6 +249,19 @@ class ImageFolderSource:
         return Batch(np.stack(records), listing.labels(start, stop))
 
 
+def require_no_images_beside(part: AnyPath, folder: AnyPath) -> None:
+    """Refuse images beside the folder of a part, which without that would be the data set.
+
+    Raises:
+        DataError: there are such images.
+    """
+    if loose := len(_FolderListing.of(folder)):
+        raise DataError(
+            f"{folder}: holds {counted(loose, 'image')} beside {part.name}/, which are read "
+            f"without this folder, and not with it: give {part} to read it alone"
+        )
+
+
 def _classes(folder: AnyPath, found: Sequence[str], options: SourceOptions) -> Classes:
     """The names of all classes, and their origin.
 
@@ -273,6 +288,25 @@ def _classes(folder: AnyPath, found: Sequence[str], options: SourceOptions) -> C
             f"are declared: name all of them with {argument('class_names')}"
         )
     return Classes(names, Origin.FROM_DATA if declared is None else Origin.DECLARED)
+
+
+def _require_no_single_class(folder: AnyPath, loose: _FolderListing, classes: Classes) -> None:
+    """Refuse images beside class folders if, without these, they would be read as one class.
+
+    Guarantee:
+        No record decides whether others are read: the only one in a class folder would make all
+        beside it passed over. (docs/privacy/proofs.md, statement 3.)
+
+    Raises:
+        DataError: several classes are not declared.
+    """
+    if classes.origin is Origin.DECLARED and len(classes.names) > 1:
+        return
+    raise DataError(
+        f"{folder}: holds {counted(len(loose), 'image')} beside class folders, which are read "
+        "without these folders, and not with them: move either elsewhere, or declare several "
+        f"classes with {argument('class_names')} to pass such images over"
+    )
 
 
 def _notice_others(listings: Iterable[_FolderListing]) -> None:

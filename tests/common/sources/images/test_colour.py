@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -17,7 +18,16 @@ from dpntk.common.schema.image import ImageSchema, pictures
 from dpntk.common.schema.origin import Origin
 from dpntk.common.sources import Source, SourceOptions, open_source
 from dpntk.common.sources.images.decoding.layout import shades_of_grey
-from tests.helpers.data_sets import IMAGES, KINDS, LABELS, encoded, idx_bytes, joined, write_tar
+from tests.helpers.data_sets import (
+    CLASS_NAMES,
+    IMAGES,
+    KINDS,
+    LABELS,
+    encoded,
+    idx_bytes,
+    joined,
+    write_tar,
+)
 
 COLOURS = np.random.default_rng(7).integers(0, 256, (20, 8, 8, 3), dtype=np.uint8)
 IN_COLOUR = [kind for kind in KINDS if kind != "parquet lists"]
@@ -248,12 +258,34 @@ def test_folders_train_and_test_of_images_are_parts_and_no_classes(tmp_path: Pat
     assert np.array_equal(read(open_source(tmp_path, SourceOptions(split="test")))[0], IMAGES[5:7])
 
 
+def test_one_image_in_the_folder_of_a_part_does_not_hide_those_beside_it(tmp_path: Path) -> None:
+    unlabelled(tmp_path / "data", "folder", IMAGES)
+    unlabelled(tmp_path / "data" / "train", "folder", IMAGES[:1])
+    with pytest.raises(DataError, match="holds 20 images beside train/.*: give .*train to read it"):
+        open_source(tmp_path / "data")
+    assert len(open_source(tmp_path / "data" / "train")) == 1
+
+
 def test_images_beside_class_folders_are_passed_over_and_that_is_said(
     tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     (KINDS["folder"](tmp_path / "data") / "loose.png").write_bytes(encoded(IMAGES[0]))
-    assert len(open_source(tmp_path / "data")) == 20
+    declared = SourceOptions(class_names=CLASS_NAMES)
+    assert len(open_source(tmp_path / "data", declared)) == 20
     assert "passed over 1 image beside the class folders" in capfd.readouterr().err
+
+
+@pytest.mark.parametrize("known", [{}, {"classes": 1}, {"class_names": ("0",)}], ids=str)
+def test_one_image_in_a_folder_does_not_hide_those_beside_it(
+    tmp_path: Path, known: dict[str, Any]
+) -> None:
+    """Without it all are read, as images of one class."""
+    folder, options = unlabelled(tmp_path / "data", "folder", IMAGES), SourceOptions(**known)
+    assert len(open_source(folder, options)) == 20
+    (folder / "0").mkdir()
+    (folder / "03.png").rename(folder / "0" / "03.png")
+    with pytest.raises(DataError, match="data: holds 19 images beside class folders, which are"):
+        open_source(folder, options)
 
 
 def test_a_changed_image_changes_the_fingerprint(tmp_path: Path) -> None:
