@@ -316,11 +316,11 @@ class MarginalFeatures:
         blocks = blocks_of(schema)
         names = {binned(block): block.column.name for block in blocks}
         of_start = {block.first: block.column.name for block in blocks}
-        names |= {column: of_start[column.start] for column in self.columns if column.cells}
         try:
+            names |= {column: of_start[column.start] for column in self.columns if column.cells}
             return [tuple(names[side.unmerged] for side in group.sides) for group in self.groups]
         except KeyError as error:
-            raise SchemaError("feature map: pairs of columns that there are not") from error
+            raise SchemaError("feature map: columns that there are not") from error
 
     def describe(self, schema: Schema) -> str:
         """A description for readers of a release."""

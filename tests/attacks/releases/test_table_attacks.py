@@ -60,6 +60,15 @@ def _pairs(*pairs: list[int]) -> Callable[[Document], None]:
     return lambda feature_map: feature_map["marginals"].update(pairs=pairs)
 
 
+def _first_column(start: int) -> Callable[[Document], None]:
+    """Cells of a number where none begins."""
+
+    def change(feature_map: Document) -> None:
+        feature_map["marginals"]["columns"][0][0] = start
+
+    return change
+
+
 def _target(target: object) -> Callable[[Document], None]:
     """Products with a target that they cannot have."""
     return lambda feature_map: feature_map["moments"].update(target=target)
@@ -161,6 +170,8 @@ def test_a_hostile_schema_is_refused(
         _top(weight=-0.4),
         _top(marginals={}),
         _top(tangent={"features": "joint"}),
+        _first_column(1),
+        _first_column(2**23),
         _pairs([0, 1, 1, 20]),
         _pairs([1, 20, 1, 20]),
         _pairs([1, 19, 46, 4]),

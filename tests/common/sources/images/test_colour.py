@@ -261,7 +261,9 @@ def test_folders_train_and_test_of_images_are_parts_and_no_classes(tmp_path: Pat
 def test_one_image_in_the_folder_of_a_part_does_not_hide_those_beside_it(tmp_path: Path) -> None:
     unlabelled(tmp_path / "data", "folder", IMAGES)
     unlabelled(tmp_path / "data" / "train", "folder", IMAGES[:1])
-    with pytest.raises(DataError, match="holds 20 images beside train/.*: give .*train to read it"):
+    with pytest.raises(
+        DataError, match=r"holds 20 images beside train/.*: give .*train to read it"
+    ):
         open_source(tmp_path / "data")
     assert len(open_source(tmp_path / "data" / "train")) == 1
 
