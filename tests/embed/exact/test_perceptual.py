@@ -216,6 +216,47 @@ def test_order_grouping_and_threads_do_not_change_a_bit(module: PublicModule, gr
         torch.set_num_threads(1)
 
 
+def test_memory_that_a_module_writes_to_holds_no_other_record(file: Path) -> None:
+    """Neither what it gives back is overwritten later, nor what it gets is anybody else's."""
+    module = load_module(write_module(modules.Reusing(), file), SHAPE)
+    records = torch.rand(5, SIDE * SIDE, generator=torch.Generator().manual_seed(0))
+    given = records.clone()
+    assert torch.equal(module.one_by_one(given), records)
+    assert torch.equal(given, records)
+
+
+def test_every_record_has_the_module_to_itself(
+    module: PublicModule, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Alone in its batch, on one thread, in code that is not changed as it runs."""
+    run, seen = module._run, []
+
+    def watched(record: Tensor) -> Tensor:
+        as_written = not torch._C._get_graph_executor_optimize()
+        exact = torch.are_deterministic_algorithms_enabled()
+        seen.append((len(record), torch.get_num_threads(), exact, as_written))
+        return run(record)
+
+    monkeypatch.setattr(module, "_run", watched)
+    torch.set_num_threads(2)
+    try:
+        module.one_by_one(torch.zeros(5, SIDE * SIDE))
+        assert torch.get_num_threads() == 2
+    finally:
+        torch.set_num_threads(1)
+    assert seen == [(1, 1, True, True)] * 7  # the probe comes first and last
+    assert not torch.are_deterministic_algorithms_enabled()
+
+
+def test_features_are_those_of_the_map_s_own_module(
+    module: PublicModule, tmp_path: Path, grid: Grid
+) -> None:
+    other = load_module(write_module(modules.Centred(), tmp_path / "other.pt"), SHAPE)
+    for wrong in (other, None):
+        with pytest.raises(SchemaError, match="the feature map is computed by a module"):
+            ClassSums(module.feature_map, CLASSES, grid, module=wrong)
+
+
 def test_a_module_that_was_opened_again_gives_the_same_bits(
     module: PublicModule, file: Path, grid: Grid
 ) -> None:
