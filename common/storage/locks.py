@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import os
+import stat
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
@@ -73,7 +74,19 @@ def _make_and_lock(folder: Path, busy: str | None) -> int:
         if folder.is_symlink():  # somebody else would have chosen the place of our files
             raise OutputError(f"{folder} is a link to another place: remove it")
         with contextlib.suppress(FileNotFoundError):  # the folder was removed in the meantime
+            _require_ours(folder)
             return _lock_that_is_there(lock, busy)
+
+
+def _require_ours(folder: Path) -> None:
+    """Refuse a folder that somebody else has put there, who could exchange what is kept in it.
+
+    Raises:
+        OutputError: it is another user's, and others may write to it.
+    """
+    status = folder.stat()
+    if status.st_uid != os.geteuid() and status.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
+        raise OutputError(f"{folder} is another user's, and others may write to it: remove it")
 
 
 def _lock_that_is_there(lock: Path, busy: str | None) -> int:

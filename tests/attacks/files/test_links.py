@@ -1,4 +1,4 @@
-"""Somebody who can write into the folder has put a link, or a pipe, where a lock will be."""
+"""Somebody who can write into the folder has put a link, a pipe or a folder where ours will be."""
 
 from __future__ import annotations
 
@@ -104,6 +104,31 @@ def test_progress_is_kept_where_it_belongs(
     (tmp_path / work / "lock").symlink_to(elsewhere / "made")
     refused(dpntk(*command), f"{work}/lock", "remove it")
     assert list(elsewhere.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("command", "work"),
+    [
+        (("embed", "images", "--width", "5"), ".embedding.h5.work"),
+        (("distill", "images", "--eps", "1"), ".release.h5.distill"),
+    ],
+)
+def test_progress_is_not_kept_where_another_user_could_exchange_it(
+    dpntk: Command,
+    folder: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    command: tuple[str, ...],
+    work: str,
+) -> None:
+    """The folder is there before the command, for everybody to write to."""
+    dpntk("keygen")
+    (tmp_path / work).mkdir()
+    (tmp_path / work).chmod(0o777)
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "geteuid", lambda: os.getuid() + 1)
+        refused(dpntk(*command), f"{work} is another user's", "remove it")
+    assert list((tmp_path / work).iterdir()) == []
 
 
 def test_what_a_killed_writer_seems_to_have_left_is_not_followed(
