@@ -7,6 +7,7 @@ import json
 import math
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -18,17 +19,19 @@ from scipy import stats
 
 from dpntk.common.adjacency import Adjacency
 from dpntk.common.display.text import promised, rounded_up
-from dpntk.common.errors import BudgetError, DpntkError, FormatError, SchemaError
+from dpntk.common.errors import BudgetError, DpntkError, FormatError, RunError, SchemaError
 from dpntk.common.features.approx_bounds import approx_bounds_map, bounds_from
 from dpntk.common.features.base import sensitivity
 from dpntk.common.ledger import Entry
 from dpntk.common.schema.columns.column import Column
 from dpntk.common.schema.columns.kinds import ColumnKind, Transform
+from dpntk.common.schema.csv_format import CsvFormat
 from dpntk.common.schema.draft import Draft
 from dpntk.common.schema.encoding import NumericEncoding
 from dpntk.common.schema.private_bounds import approx_bounds_schema, widest_bounds
 from dpntk.common.sources.options import SourceOptions
-from dpntk.embed import TangentOptions, embed
+from dpntk.common.storage.locks import held
+from dpntk.embed import TangentOptions, embed, save_embedding
 from dpntk.embed.sums.file import load_embedding
 from dpntk.release import PrivacyParameters, open_any
 from dpntk.release.file.distilled_codec import serialise_distilled
@@ -37,7 +40,7 @@ from dpntk.release.mechanism.accountant import epsilon_for
 from dpntk.release.mechanism.composition import total_of
 from dpntk.release.mechanism.gaussian import NoiseScale, NoisySums
 from dpntk.release.publishing import private_bounds
-from dpntk.release.publishing.pipeline import unrecorded_release
+from dpntk.release.publishing.pipeline import enter_release, unrecorded_release
 from dpntk.release.publishing.private_bounds import find_bounds, occupied_threshold
 from dpntk.release.signing.policy import Acceptance
 from tests.conftest import Command
@@ -524,6 +527,45 @@ def test_an_embedding_of_something_else_is_refused(dpntk: Command, table: Path) 
     assert outcome.code == 1
     assert "not the magnitudes of the columns" in outcome.stderr
     assert not load_embedding(Path("magnitudes.h5")).ledger.entries
+
+
+def test_other_features_of_the_same_columns_are_no_magnitudes(table: Path) -> None:
+    """Their sums are numbers of records in no cell."""
+    schema = approx_bounds_schema(draft().schema, draft().private)
+    other = table.with_name("other.h5")
+    save_embedding(embed(table, TangentOptions(width=3), SourceOptions(schema=schema)), other)
+    with pytest.raises(SchemaError, match=r"other\.h5: not the magnitudes of the columns"):
+        find_bounds(other, draft(), PrivacyParameters(1.0))
+    assert not load_embedding(other).ledger.entries
+
+
+def test_nobody_else_spends_while_bounds_are_entered(
+    dpntk: Command, table: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """From reading the ledger until it is written again: an entry in between would be lost."""
+    assert dpntk("embed", "a.csv", "--schema", "schema.toml", "--private-bounds").code == 0
+    waited = []
+
+    def probed(step: Callable[..., Any]) -> Callable[..., Any]:
+        def probe(*arguments: Any) -> Any:  # noqa: ANN401
+            with pytest.raises(RunError, match="busy"), held(Path(".dpntk.lock"), busy="busy"):
+                pass
+            waited.append(step.__name__)
+            return step(*arguments)
+
+        return probe
+
+    for step in (load_embedding, enter_release):
+        monkeypatch.setattr(private_bounds, step.__name__, probed(step))
+    find_bounds(Path("magnitudes.h5"), draft(), PrivacyParameters(1.0))
+    assert waited == ["load_embedding", "enter_release"]
+
+
+def test_magnitudes_are_read_as_the_table_is_written() -> None:
+    """With another separator, or with stand-ins taken for numbers, values would be others."""
+    form = CsvFormat(";", "latin-1", ("", "-9"), ",")
+    schema = dataclasses.replace(draft().schema, csv=form)
+    assert approx_bounds_schema(schema, draft().private).csv == form
 
 
 def test_a_record_counts_once_for_each_column() -> None:
