@@ -284,6 +284,13 @@ def test_the_digest_of_a_run_stays_in_the_embedding(tmp_path: Path, dpntk: Comma
     assert bytes.fromhex(run) not in content
 
 
+def test_a_sum_is_not_what_the_run_of_a_part_has_made(shards: list[Path], tmp_path: Path) -> None:
+    """That run, continued, would take the sum for its own result and go."""
+    part = replace(load_embedding(shards[0]), run="ab" * 32)
+    write_embedding(part, tmp_path / "part.h5")
+    assert merge([tmp_path / "part.h5", shards[1]]).run == ""
+
+
 GRID = Grid.for_capacity(255, 1000)
 
 
