@@ -344,6 +344,21 @@ def test_all_files_are_locked_while_they_are_read(
         merge_files(parts, output)
 
 
+def test_what_was_written_during_a_merge_is_not_replaced(
+    shards: list[Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    module, output = importlib.import_module("dpntk.embed.merge"), tmp_path / "all.h5"
+
+    def slow(paths: list[Path]) -> Embedding:
+        write_embedding(load_embedding(shards[4]), output)
+        return merge(paths)
+
+    monkeypatch.setattr(module, "merge", slow)
+    with pytest.raises(OutputError, match="overwrite=True"):
+        merge_files(shards[:2], output)
+    assert load_embedding(output).records == 3
+
+
 def test_what_python_merges_it_writes_over_no_release(shards: list[Path], tmp_path: Path) -> None:
     merge_files(shards[:2], output := tmp_path / "all.h5")
     release(output, tmp_path / "release.h5", PrivacyParameters(1.0))

@@ -421,6 +421,14 @@ def no_shift(file: h5py.File) -> None:
     replanned(file, on_the_grid(shift=-1))
 
 
+@edit("plan digest does not match the plan")
+def plan_that_somebody_has_changed(file: h5py.File) -> None:
+    """A grid with room for fewer records, on which the sums are others."""
+    digest_of_the_honest_one = file.attrs["plan_digest"]
+    replanned(file, on_the_grid(capacity=1000))
+    file.attrs["plan_digest"] = digest_of_the_honest_one
+
+
 @edit("64 bits do not hold")
 def capacity_beyond_64_bits(file: h5py.File) -> None:
     replanned(file, on_the_grid(capacity=2**70))
