@@ -439,6 +439,11 @@ def capacity_that_is_a_text(file: h5py.File) -> None:
     replanned(file, on_the_grid(capacity="1"))
 
 
+@edit("disagree about a record's size")
+def records_of_another_size(file: h5py.File) -> None:
+    replanned(file, lambda plan: plan["schema"].update(side=16))
+
+
 @edit("disagree about the levels")
 def levels_of_something_else(file: h5py.File) -> None:
     replanned(file, on_the_grid(levels=1))
