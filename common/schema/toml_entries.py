@@ -90,6 +90,10 @@ def _require_private(bounds: object, column: dict[str, object], where: str) -> N
         step, decimals = column.get("step"), column.get("decimals")
         if not isinstance(step, float | int | None) or not isinstance(decimals, int | None):
             return  # likewise
+        if isinstance(step, bool) or isinstance(decimals, bool):
+            return
+        if kind is ColumnKind.INTEGER and isinstance(step, float):
+            raise SchemaError(f"{at}: the step of integers is an integer")
         if not 0 < (1 if step is None else step) <= LARGEST:
             return
         if not 0 <= (decimals or 0) <= MOST_DECIMALS:

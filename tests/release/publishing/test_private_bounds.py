@@ -624,6 +624,10 @@ def test_missing_values_are_no_magnitudes() -> None:
             "are numeric",
         ),
         ('bounds = "private"', 'lower = 1\nupper = 2\norigin = "private"', "go together"),
+        ('bounds = "private"', 'bounds = "private"\nstep = 0.3', "step of integers is an integer"),
+        ('bounds = "private"', 'bounds = "private"\nstep = true', "step is a number"),
+        ('transform = "signed-log"', "step = true", "step is a number"),
+        ('transform = "signed-log"', "decimals = true", "decimals is a whole number"),
     ],
 )
 def test_what_a_schema_cannot_say(line: str, instead: str, message: str) -> None:
