@@ -149,7 +149,8 @@ def _require_no_label_file(what: str, options: SourceOptions) -> None:
 def _open_folder(folder: AnyPath, options: SourceOptions) -> Source:
     part = _part_of(folder, options)
     if part != folder:
-        require_no_images_beside(part, folder)
+        if not options.only_compared:
+            require_no_images_beside(part, folder)
         notice_others(folder, part)
     folder, kinds = part, _kinds_in(part)
     if kinds:

@@ -49,7 +49,8 @@ class SourceOptions:
         label_columns: names of its columns of files and labels; found automatically if None.
         only_compared: whether records are only compared with others, not embedded. Then images with
             bytes 0 and 1 alone are read as black and nearly black; otherwise they are refused if no
-            range is declared.
+            range is declared. Images beside class folders, or beside the folder of a part, are then
+            passed over in any case.
 
     Lists become tuples, and NumPy's whole numbers become plain ones.
 

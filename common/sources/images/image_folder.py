@@ -153,7 +153,8 @@ class ImageFolderSource:
             return cls._of(folder, (loose,), options, one_class(options, str(folder), hint))
         classes = _classes(folder, found, options)
         if len(loose):
-            _require_no_single_class(folder, loose, classes)
+            if not options.only_compared:
+                _require_no_single_class(folder, loose, classes)
             notice(f"passed over {counted(len(loose), 'image')} beside the class folders")
         names = classes.names
         for name in found:

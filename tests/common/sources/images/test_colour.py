@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -266,6 +267,7 @@ def test_one_image_in_the_folder_of_a_part_does_not_hide_those_beside_it(tmp_pat
     ):
         open_source(tmp_path / "data")
     assert len(open_source(tmp_path / "data" / "train")) == 1
+    assert len(open_source(tmp_path / "data", SourceOptions(only_compared=True))) == 1
 
 
 def test_images_beside_class_folders_are_passed_over_and_that_is_said(
@@ -288,6 +290,7 @@ def test_one_image_in_a_folder_does_not_hide_those_beside_it(
     (folder / "03.png").rename(folder / "0" / "03.png")
     with pytest.raises(DataError, match="data: holds 19 images beside class folders, which are"):
         open_source(folder, options)
+    assert len(open_source(folder, replace(options, only_compared=True))) == 1
 
 
 def test_a_changed_image_changes_the_fingerprint(tmp_path: Path) -> None:
