@@ -636,6 +636,22 @@ def test_a_sum_in_a_checkpoint_that_has_changed_is_noticed(tmp_path: Path) -> No
         load_progress(tmp_path / "c", share, GRID, "abc")
 
 
+def test_sums_that_no_integers_or_no_records_make_are_noticed(tmp_path: Path) -> None:
+    """Their digest is right: it is of what they become as integers."""
+    share, totals = Share(1, 1, 0, 50), some_totals(50)
+    save_progress(Progress(share, 50, totals), tmp_path / "c", "abc")
+    with h5py.File(tmp_path / "c", "r+") as file:
+        sums = file["sums"][...]
+        del file["sums"]
+        file["sums"] = sums.astype(np.float64)
+    with pytest.raises(RunError, match="the sums are not 64-bit integers"):
+        load_progress(tmp_path / "c", share, GRID, "abc")
+    beyond = Totals(totals.sums + 51 * GRID.units_per_one, totals.counts)
+    save_progress(Progress(share, 50, beyond), tmp_path / "c", "abc")
+    with pytest.raises(RunError, match="sums that so many records cannot have"):
+        load_progress(tmp_path / "c", share, GRID, "abc")
+
+
 def remove_before_joining(folder: WorkFolder, then: Callable[[], object]) -> None:
     """Let the folder vanish after this process's share is counted."""
     really = folder._join
