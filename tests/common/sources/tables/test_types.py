@@ -209,7 +209,8 @@ def test_one_row_changes_how_no_other_is_read(name: str, store: Store, tmp_path:
         ([5, 7], pd.Timedelta(1, "s"), "object"),
         ([np.array(5), np.array(7)], dt.date(2000, 1, 1), "object"),
         ([np.timedelta64(5, "ns")] * 2, dt.date(2000, 1, 1), "object"),  # days, too
-        ([True, False], 0.5, "object"),  # numbers, beside no other truth values
+        ([True, False], 0.5, "object"),
+        ([0.5, 0.25], True, "object"),  # a number, beside other truth values none
         ([np.uint64(2**64 - 1)] * 2, 0.5, "object"),  # -1
         ([np.datetime64("NaT"), np.float32(0.5)], np.float32(0.7), "object"),  # Arrow crashes
         ([5, 7], dt.date(2000, 1, 1), "category"),
