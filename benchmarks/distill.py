@@ -1,18 +1,17 @@
-"""Distilled sets: how fast per-record norms are, and how well classifiers learn from the points.
+"""Distilled sets: how fast clipping is, and how well classifiers learn from the points.
 
-    python -m benchmarks.distill norms [--batch B] [--points M] [--inputs D]
+    python -m benchmarks.distill clipping [--batch B] [--points M] [--inputs D]
     python -m benchmarks.distill NAME=FOLDER ... [--seeds N] [--epsilons E ...] [--per-class P ...]
                                  [--methods M ...]
 
-The first compares two ways to compute the norms that clipping needs: by coefficients, and with
-`vmap(grad)`. The second makes points from training images, one seed after the other (the noise has
-none), and classifies the real test images by kernel regression from the points, and by the ConvNet
-of `dpntk evaluate`. Points are those of `dpntk distill`, with the preset of the data set, and of
-`dpntk generate --points`, from a release under replace-one, all with default options. "distill, no
-noise" is `dpntk distill --eps inf --not-private` with the same presets, which the literature calls
-KIP. It has no epsilon, so it is run once, whatever epsilons are named. An interrupted run can be
-resumed, and finished ones are kept in benchmarks/results/distilled.json; the table goes to
-benchmarks/results/README.md.
+The first compares the gradient of a batch without clipping, the noisy one of clipped shares, and
+clipped gradients by `vmap(grad)`. The second makes points from training images, one seed after the
+other (the noise has none), and classifies the real test images by kernel regression from the
+points, and by the ConvNet of `dpntk evaluate`. Points are those of `dpntk distill`, and of `dpntk
+generate --points`, from a release under replace-one, all with default options. "distill, no noise"
+is `dpntk distill --eps inf --not-private`, which the literature calls KIP. It has no epsilon, so it
+is run once, whatever epsilons are named. An interrupted run can be resumed, and finished ones are
+kept in benchmarks/results/distilled.json; the table goes to benchmarks/results/README.md.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ import itertools
 import math
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -36,7 +35,8 @@ from dpntk.evaluate.images.distilled import classifiers_of
 from dpntk.evaluate.images.records import read_real, read_synthetic
 from dpntk.generate import PointSettings, TrainingSettings, generate, load_generator, points_to
 from dpntk.release import PrivacyParameters, release
-from dpntk.release.distill import PRESETS, Settings, distill
+from dpntk.release.distill import Settings, distill
+from dpntk.release.distill.mechanism import clipped_sum, exact_gradient, noisy_gradient
 from dpntk.release.distill.settings import WITHOUT_NOISE
 from tests.helpers.problems import draw_problem, plain_gradients
 
@@ -49,7 +49,6 @@ WORK = FOLDER / "distilled"
 SCORES = ("kernel regression", "ConvNet")
 SEPARATOR = " | "
 CLASSES = 10
-PRESET_OF = {"MNIST": "mnist", "FashionMNIST": "fashion"}
 
 
 @dataclass(frozen=True)
@@ -73,31 +72,40 @@ class Run:
         return WORK / name.format(**asdict(self)).replace(" ", "-")
 
 
-def compare_norms(batch: int, points: int, inputs: int) -> None:
-    """Print seconds of both ways to the same norms."""
+def compare_clipping(batch: int, points: int, inputs: int) -> None:
+    """Print seconds of one step, by each way."""
     torch.set_num_threads(1)
     problem = draw_problem(batch, points, inputs, 10)
-    start = time.perf_counter()
-    expected = plain_gradients(problem).flatten(1).norm(dim=1)
-    plain = time.perf_counter() - start
-    start = time.perf_counter()
-    loss = problem.loss
-    found = loss.norms(loss.coefficients(problem.values, problem.record_targets))[0].sqrt()
-    by_coefficients = time.perf_counter() - start
-    wrong = float((found / expected - 1).abs().max())
-    print(
-        f"batch {batch}, m {points}, D {inputs}, one thread: vmap(grad) {plain:.2f} s, "
-        f"coefficients {by_coefficients:.3f} s, {plain / by_coefficients:.0f} times faster, "
-        f"largest relative difference {wrong:.1e}"
-    )
+    records, targets, centre = problem.records, problem.record_targets, problem.centre
+
+    def by_vmap() -> None:
+        gradients = plain_gradients(problem).flatten(1)
+        (gradients * (0.3 / gradients.norm(dim=1, keepdim=True)).clamp_max(1)).sum(0)
+
+    ways: dict[str, Callable[[], object]] = {
+        "without clipping or noise": lambda: exact_gradient(
+            problem.loss, records, targets, centre=centre
+        ),
+        "clipped shares, without noise": lambda: clipped_sum(
+            problem.loss, records, targets, centre=centre, clip_norm=0.3
+        ),
+        "clipped shares with noise": lambda: noisy_gradient(
+            problem.loss, records, targets, centre=centre, clip_norm=0.3, noise_multiplier=2.0
+        ),
+        "clipped vmap(grad), without noise": by_vmap,
+    }
+    for name, way in ways.items():
+        start = time.perf_counter()
+        way()
+        seconds = time.perf_counter() - start
+        print(f"batch {batch}, m {points}, D {inputs}, one thread, {name}: {seconds:.3f} s")
 
 
 def distilled(folder: Path, run: Run, synthetic: Path) -> None:
     """By gradients of the records, noisy or not; an interrupted run is gone on with."""
     output = run.file("{data}-{epsilon}-{per_class}-{seed}.h5")
     not_private = math.isinf(run.epsilon)
-    preset = PRESETS.get(f"{PRESET_OF.get(run.data)}-{run.per_class}", {})
-    bundle = preset | (WITHOUT_NOISE if not_private else {})
+    bundle = WITHOUT_NOISE if not_private else {}
     settings = Settings(**{**bundle, "per_class": run.per_class, "seed": run.seed})
     if not output.exists():
         source = open_source(folder, SourceOptions(classes=CLASSES))
@@ -190,9 +198,9 @@ def finite(text: str) -> float:
 
 
 def main() -> None:
-    """Compare norms, or run what is missing and write results and table after every run."""
+    """Compare ways to clip, or run what is missing and write results and table after every run."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
-    parser.add_argument("what", nargs="+", metavar="norms|NAME=FOLDER")
+    parser.add_argument("what", nargs="+", metavar="clipping|NAME=FOLDER")
     parser.add_argument("--batch", type=int, default=500)
     parser.add_argument("--points", type=int, default=100)
     parser.add_argument("--inputs", type=int, default=784)
@@ -201,8 +209,8 @@ def main() -> None:
     parser.add_argument("--per-class", type=int, nargs="+", default=[1, 10])
     parser.add_argument("--methods", nargs="+", choices=METHODS, default=list(METHODS))
     arguments = parser.parse_args()
-    if arguments.what == ["norms"]:
-        compare_norms(arguments.batch, arguments.points, arguments.inputs)
+    if arguments.what == ["clipping"]:
+        compare_clipping(arguments.batch, arguments.points, arguments.inputs)
         return
     use_threads()
     try:

@@ -26,29 +26,18 @@ from .images import split
 
 TABLES: dict[str, dict[str, Settings]] = {
     "10-per-class": {
-        "clip .01, no smoothing": Settings(steps=200, clip_norm=0.01, smoothing=0.0),
-        "clip .01, 1 pixel": Settings(steps=200, clip_norm=0.01, smoothing=1.0),
-        "batches of 3,000": Settings(
-            steps=200, clip_norm=0.01, smoothing=1.0, sampling_prob=1 / 20
-        ),
-        "ridge .01": Settings(steps=200, clip_norm=0.01, smoothing=1.0, ridge=1e-2),
-        "ridge .1": Settings(steps=200, clip_norm=0.01, smoothing=1.0, ridge=1e-1),
-        "clip .3": Settings(steps=200, smoothing=1.0),
-        "clip 1": Settings(steps=200, clip_norm=1.0, smoothing=1.0),
-        "clip .5, learning rate .04": Settings(
-            steps=200, clip_norm=0.5, smoothing=1.0, learning_rate=0.04
-        ),
-        "clip .5, 400 steps": Settings(steps=400, clip_norm=0.5, smoothing=1.0),
-        "batches of 500, ridge .0001": Settings(sampling_prob=1 / 120, ridge=1e-4),
         "default": Settings(),
+        "100 steps": Settings(steps=100),
+        "300 steps": Settings(steps=300),
+        "learning rate .015": Settings(learning_rate=0.015),
+        "learning rate .03": Settings(learning_rate=0.03),
+        "learning rate .03, 1 pixel": Settings(learning_rate=0.03, smoothing=1.0),
+        "clip .1": Settings(clip_norm=0.1),
+        "clip 1": Settings(clip_norm=1.0),
     },
     "50-per-class": {
-        "60 steps, clip .3": Settings(50, steps=60),
-        "60 steps, clip 1.5": Settings(50, steps=60, clip_norm=1.5),
-        "60 steps, clip 1.5, learning rate .03": Settings(
-            50, steps=60, clip_norm=1.5, learning_rate=0.03
-        ),
-        "200 steps, clip 1": Settings(50, steps=200, clip_norm=1.0),
+        "default": Settings(50),
+        "learning rate .03": Settings(50, learning_rate=0.03),
     },
 }
 

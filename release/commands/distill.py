@@ -62,7 +62,7 @@ _DEFAULTS = Settings()
 )  # fmt: skip
 @training_option(
     "--clip-norm", type=float, metavar="NORM",
-    help="Length to which a record's gradient is cut "
+    help="Length to which what a record adds to a step's sums is cut "
     f"[default: {_DEFAULTS.clip_norm:g}]",
 )  # fmt: skip
 @training_option(

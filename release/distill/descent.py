@@ -18,10 +18,11 @@ from ...common.features.kernel_ridge import class_targets
 from ...common.schema.image import ImageSchema
 from ...common.sources import Source, require_same_data
 from ..mechanism.subsampled_gaussian import sampled_epsilon
+from .class_means import ClassMeans
 from .gradients import SupportLoss
 from .ledger import Spending
-from .mechanism import exact_gradient, noisy_gradient
-from .optimiser import State, begin, descend
+from .mechanism import Step, exact_gradient, noisy_gradient
+from .optimiser import State, begin, descend, steps_of_means
 from .progress import RunFolder
 from .sampling import poisson_sample
 from .settings import Settings
@@ -61,7 +62,8 @@ def take_steps(
     """
     run, steps = entry.run, settings.steps
     schema = source.schema
-    state = folder.resume(begin(settings, len(schema.classes), schema.record_size))
+    side = schema.side if isinstance(schema, ImageSchema) else None
+    state = folder.resume(begin(settings, len(schema.classes), schema.record_size, side))
     if state.begun:
         notice(f"going on after step {state.begun:,} of {steps:,}")
     if state.begun == steps:
@@ -72,7 +74,6 @@ def take_steps(
     classes = len(schema.classes)
     targets = class_targets(torch.from_numpy(labels_of(settings.per_class, classes)), classes)
     record_targets = class_targets(torch.from_numpy(records.labels), classes)
-    side = schema.side if isinstance(schema, ImageSchema) else None
     every = max(1, steps // _REMARKS)
     spent = _spent(entry, state.begun)
     with progress("distilling", steps, "steps") as advance:
@@ -81,14 +82,17 @@ def take_steps(
             state = folder.begin_step(state)
             # Made from public points alone, before there is a batch on which it could depend.
             points = torch.from_numpy(state.points)
-            loss = SupportLoss(kernel, points, targets, settings.ridge, with_norms=run is not None)
+            if state.begun <= steps_of_means(settings):
+                step: Step = ClassMeans(points, targets)
+            else:
+                step = SupportLoss(kernel, points, targets, settings.ridge)
             batch = poisson_sample(len(records.labels), settings.sampling_prob)
             values, wanted = records.values[batch], record_targets[torch.from_numpy(batch)]
             if run is None:
-                gradient = exact_gradient(loss, values, wanted, centre=settings.centre)
+                gradient = exact_gradient(step, values, wanted, centre=settings.centre)
             else:
                 gradient = noisy_gradient(
-                    loss,
+                    step,
                     values,
                     wanted,
                     centre=settings.centre,

@@ -1,34 +1,34 @@
-"""Per-record gradients of the loss with respect to the support points, as coefficients.
+"""What a step takes from each record, and the gradient that follows from sums of it.
 
 For a record x with target y, the loss is (Nguyen, Chen, Lee 2021; Vinaroz and Park 2023)
 
     l = 1/2 || y - k_x A^-1 Y ||^2,      A = K + ridge tr(K) / m I,
 
-where K is the kernel matrix of the m support points and k_x the record's kernel values with them.
-With r = k_x A^-1 Y - y, u = A^-1 k_x and v = A^-1 Y r, its differential is <v, dk_x> - u^T dA v.
+where K is the kernel matrix of the m support points X and k_x the record's kernel values with them.
+With S = A^-1 Y, r = k_x S - y, v = S r and u = A^-1 k_x its differential is <v, dk_x> - u^T dA v.
 Since dk(x, z) / dz is p x + q z (`dpntk.common.features.infinite_ntk`), the gradient with respect
 to support point a is
 
-    c_a x + sum_j E_aj X_j,
+    v_a p_a x + v_a q_a X_a - (terms of u v^T with public factors).
 
-a combination of the record and the support points, and off the diagonal
+Summed over a batch, the last part is a linear function of the small matrix sum u r^T, because v = S
+r and S is public. So three sums over the records are enough for the gradient of the batch:
 
-    E = -(u v^T + v u^T) o M,      M the matrix of p for pairs of support points.
+    J = sum (v o p) x^T  (m, D),      h = sum v o q  (m,),      U = sum u r^T  (m, C),
 
-So norms and clipped sums follow from u, v, c and the diagonal, and from inner products, without an
-m x D or m x m matrix per record. Norms take m^2 C^2 / 2 operations for C classes rather than m^3: v
-= S r has one term per class (S = A^-1 Y), so the largest term, sum_a || sum_j E_aj X_j ||^2 over j
-other than a, is a sum over pairs of classes,
+and a record's share in them has a norm that is a product of norms of vectors. No number of a record
+takes more work than its kernel values do. (The norm of a record's gradient itself takes m^2 C^2.)
 
-    sum_cc' r_c r_c' u^T N_cc' u,
+Less noise does the same if a record's share is made shorter by what the sums know anyhow:
 
-where the N_cc' are the same for all records of a step. (With G the inner products of support
-points, P_c = M diag(S_c) G and Q_c = M o P_c, twice the symmetric part of
-
-    diag(S_c') Q_c + 1/2 diag(Q_c S_c') + 1/2 G o (M diag(S_c S_c') M)
-
-in c and c' will do.) Targets and residuals add up to 0 over the classes, so C - 1 of them are
-enough.
+- *The rest.* J without sum p' v (u^T X)^T, where p' is the mean slope between support points, is as
+  good as J, as this is p' S U^T X. So x counts with v o (p - p'), and the rest x - u^T X, which is
+  what the support points do not explain of x, with p' v.
+- *Directions.* The vectors v o p = (S r) o p lie nearly in few directions of R^m. Those of records
+  that are support points, with residuals in all directions, have the covariance (S S^T) o (M M^T),
+  M the slopes p between support points. Of J only the part along its first eigenvectors is summed.
+- *Whitening.* In place of u, W^T k_x is summed, where W^T A W = I. Its norm is at most
+  sqrt(k(x, x)). With many support points, W has only the first eigenvectors of A.
 
 Every number computed for a record is a function of its own bytes and of public numbers, to the last
 bit: only elementwise operations that IEEE 754 defines, and `products`, are used.
@@ -37,8 +37,8 @@ bit: only elementwise operations that IEEE 754 defines, and `products`, are used
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass, fields
+import math
+from dataclasses import dataclass
 from typing import Final
 
 import torch
@@ -48,55 +48,57 @@ from ...common.arguments import argument
 from ...common.display.representations import RedactedRepr
 from ...common.errors import BudgetError
 from ...common.features.infinite_ntk import ReluKernel
-from ...common.numerics.exact import sum_in_fixed_order, sum_of_squares
+from ...common.numerics.exact import sum_of_squares
 from ...common.numerics.square_root import square_root
 from .products import SlicedMatrix
 
+REST: Final = 1 << 13
+"""The rest of a record is rounded to multiples of 1 divided by this."""
+DIRECTION: Final = 1 << 20
+"""The direction of a residual is rounded to multiples of 1 divided by this."""
+_WEIGHT: Final = 0.28
+"""What shares of U are multiplied by. They count for a quarter of a share's square on MNIST."""
+_DIRECTIONS: Final = 30, 3
+"""The least number of directions for J, and the least for each class but one."""
+_WHITENED: Final = 100, 10
+"""The least number of eigenvectors of A, and the least for each class."""
+_MOST_POINTS: Final = 8_192
+"""The most support points: some ten matrices of half a gigabyte."""
+
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Coefficients(RedactedRepr):
-    """Gradients of a batch: for record i and point a, c_ia x_i + sum_j E_iaj X_j.
-
-    E_iaa is d_ia, and E_iaj = -(u_ia v_ij + v_ia u_ij) M_aj.
+class Shares(RedactedRepr):
+    """What records contribute: a x^T + b y^T to J, h, and s t^T to U, each in its public scale.
 
     Attributes:
-        of_record: c, float64 (b, m).
-        own: d, float64 (b, m).
-        u: float64 (b, m).
-        v: float64 (b, m).
-        residual: r without its last entry, float64 (b, C - 1).
-        products: <x_i, X_j>, float64 (b, m).
-        squares: ||x_i||^2, float64 (b,).
+        of_record: a, float64 (b, k), along k directions of R^m.
+        of_rest: b, float64 (b, k).
+        record: x, float64 (b, D): whole multiples of 1 / REST.
+        rest: y, the rest, float64 (b, D): also.
+        own: h, float64 (b, m).
+        seen: s, float64 (b, l), with the length of the residual.
+        direction: t, the residual's direction, float64 (b, C): multiples of 1 / DIRECTION.
     """
 
     of_record: Tensor
+    of_rest: Tensor
+    record: Tensor
+    rest: Tensor
     own: Tensor
-    u: Tensor
-    v: Tensor
-    residual: Tensor
-    products: Tensor
-    squares: Tensor
-
-    def __getitem__(self, rows: Tensor) -> Coefficients:
-        """Those of some of the records."""
-        return Coefficients(*(getattr(self, field.name)[rows] for field in fields(self)))
+    seen: Tensor
+    direction: Tensor
 
 
-def require_memory(size: int, classes: int) -> None:
-    """Check that the matrices for all pairs of classes fit into memory.
-
-    Args:
-        size: number of support points.
-        classes: number of classes.
+def require_memory(size: int) -> None:
+    """Check that matrices for all pairs of support points fit into memory.
 
     Raises:
         BudgetError: they do not.
     """
-    entries = classes * (classes - 1) // 2 * size**2
-    if entries > _MOST_ENTRIES:
+    if size > _MOST_POINTS:
         raise BudgetError(
-            f"{size:,} support points in {classes:,} classes need {entries >> 26:,} GB of memory: "
-            f"choose a smaller {argument('per_class')}"
+            f"{size:,} support points are too many, {_MOST_POINTS:,} are the most: choose a "
+            f"smaller {argument('per_class')}"
         )
 
 
@@ -109,12 +111,12 @@ class SupportLoss:
             are exact.
         targets: Y, float64 (m, C); rows add up to 0.
         ridge: the regression's ridge, relative to the mean of the kernel's diagonal.
-        slices: the number of slices in the products for norms; see `products.SlicedMatrix`.
-        with_norms: whether `norms` will be called. Preparing for it takes longest.
+        directions: the most directions along which J is summed; None for the default.
+        whitened: the most eigenvectors of A in W; None for the default.
 
     Attributes:
         points: X.
-        first: M, float64 (m, m), symmetric, with zeros on the diagonal.
+        shapes: of the sums of `Shares` over records.
     """
 
     def __init__(
@@ -123,134 +125,117 @@ class SupportLoss:
         points: Tensor,
         targets: Tensor,
         ridge: float,
-        slices: int = 2,
-        *,
-        with_norms: bool = True,
+        directions: int | None = None,
+        whitened: int | None = None,
     ) -> None:
+        size, inputs = points.shape
+        classes = targets.shape[1]
         self.points = points
         self._kernel = kernel
-        self._size = len(points)
         self._ridge = ridge
-        self._slices = slices
-        self._gram = points @ points.T
         self._squares = (points * points).sum(1)
-        self._norms = square_root(self._squares)
-        slopes = kernel.slopes(self._gram, self._squares, self._squares)
+        slopes = kernel.slopes(points @ points.T, self._squares, self._squares)
         # The slope is undefined for two equal records, so the diagonal is treated separately.
-        self.first = slopes.first.clone().fill_diagonal_(0)
-        self._second = SlicedMatrix(slopes.second.clone().fill_diagonal_(0))
+        self._first = slopes.first.clone().fill_diagonal_(0)
+        self._second = slopes.second.clone().fill_diagonal_(0)
         system = slopes.values.clone()
         own = kernel.own(self._squares)
         system.diagonal().copy_(own + ridge * own.mean())
-        factor = torch.linalg.cholesky(system)
-        self._inverse = SlicedMatrix(torch.cholesky_inverse(factor))
-        solution = torch.cholesky_solve(targets, factor)
-        self._solution = SlicedMatrix(solution)
-        self._differences = solution[:, :-1] - solution[:, -1:]
-        self._of_record = SlicedMatrix(self.first, slices)
-        self._of_own = SlicedMatrix(self.first * self._gram, slices)
-        self._reach = SlicedMatrix(self.first.abs() * self._norms[:, None], 1)
-        self._forms = list(self._pairs_of_classes()) if with_norms else []
+        self._factor = torch.linalg.cholesky(system)
+        self._solution = torch.cholesky_solve(targets, self._factor)
+        self._slope = float(self._first.sum()) / max(1, size * (size - 1))
+        along = min(size, directions or max(_DIRECTIONS[0], _DIRECTIONS[1] * (classes - 1)))
+        self._directions = self._first_directions(along) if along < size else None
+        few = min(size, whitened or max(_WHITENED[0], _WHITENED[1] * classes))
+        self._whitening = self._whiten(system, few)
+        self.shapes = (along, inputs), (size,), (few, classes)
+        # Units in which shares have about the length of the residual, whatever the points are.
+        self._unit = max(float(self._solution.norm()), 1e-300) * 2 / math.sqrt(classes * inputs)
+        self._own_unit = self._unit / max(float(self._squares.mean().sqrt()), 1e-3)
+        self._sliced_solution = SlicedMatrix(self._solution, 2)
+        self._sliced_transposed = SlicedMatrix(self._solution.T.contiguous(), 2)
+        self._sliced_whitening = SlicedMatrix(self._whitening, 2)
+        self._sliced_explained = SlicedMatrix(self._whitening.T @ points, 1)
+        if self._directions is not None:
+            self._sliced_directions = SlicedMatrix(self._directions, 1)
 
-    def coefficients(self, records: Tensor, targets: Tensor) -> Coefficients:
-        """The gradients of a batch.
+    def shares(self, records: Tensor, targets: Tensor) -> Shares:
+        """What each record of a batch contributes.
 
         Args:
-            records: float64 (b, D), multiples of 2^-8 of at most 1.
+            records: x, float64 (b, D), multiples of 2^-8 of at most 1.
             targets: y, float64 (b, C); rows add up to 0.
         """
-        products = records @ self.points.T  # exact
-        squares = sum_of_squares(records)
-        slopes = self._kernel.slopes(products, squares, self._squares)
-        residual = (self._solution.left_multiplied(slopes.values) - targets)[:, :-1].contiguous()
-        u = self._inverse.left_multiplied(slopes.values)
-        v = self._by_class(residual, self._differences)
-        trace = (self._ridge / self._size) * sum_in_fixed_order(u * v)[:, None]
-        own = (
-            v * slopes.second
-            - (u * self._second.left_multiplied(v) + v * self._second.left_multiplied(u))
-            - (u * v + trace) * self._kernel.own_slope()
+        slopes = self._kernel.slopes(
+            records @ self.points.T,  # exact
+            sum_of_squares(records),
+            self._squares,
         )
-        return Coefficients(v * slopes.first, own, u, v, residual, products, squares)
+        residual = self._sliced_solution.left_multiplied(slopes.values) - targets
+        v = self._sliced_transposed.left_multiplied(residual) / self._unit
+        seen = self._sliced_whitening.left_multiplied(slopes.values)
+        rest = ((records - self._sliced_explained.left_multiplied(seen)) * REST).round_() / REST
+        of_record, of_rest = v * (slopes.first - self._slope), v * self._slope
+        if self._directions is not None:
+            of_record = self._sliced_directions.left_multiplied(of_record)
+            of_rest = self._sliced_directions.left_multiplied(of_rest)
+        length = square_root(sum_of_squares(residual))[:, None]
+        direction = (residual / length.clamp_min(1e-300) * DIRECTION).round_() / DIRECTION
+        own = v * slopes.second * (self._unit / self._own_unit)
+        seen = seen * (length * _WEIGHT)
+        return Shares(of_record, of_rest, records, rest, own, seen, direction)
 
-    def norms(self, found: Coefficients, slices: int | None = None) -> tuple[Tensor, Tensor]:
-        """Squared norms of the gradients over all support points, with error bounds.
-
-        Args:
-            found: the gradients.
-            slices: how many of the slices are used: one takes a third of the time that two take.
-                None for all.
+    def gradient(self, of_records: Tensor, own: Tensor, seen: Tensor) -> Tensor:
+        """The gradient of a batch, from the sums of its records' shares, noisy or not.
 
         Returns:
-            The squared norms as computed, float64 (b,), and bounds on their errors, float64 (b,),
-            for the given coefficients. (docs/privacy/proofs.md, statement 16.)
+            float64 (m, D).
         """
-        c, d, u, v = found.of_record, found.own, found.u, found.v
-        squares = sum_of_squares(c) * found.squares
-        squares += sum_in_fixed_order(d * d * self._squares + 2.0 * (c * d * found.products))
-        error = torch.zeros_like(squares)
-        for sliced, left, right in (
-            (self._of_record, v * found.products, c * u),
-            (self._of_record, u * found.products, c * v),
-            (self._of_own, v, d * u),
-            (self._of_own, u, d * v),
-        ):
-            squares -= 2.0 * sum_in_fixed_order(sliced.left_multiplied(left, slices) * right)
-            error += 2.0 * sliced.truncation_error(left, slices) * sum_in_fixed_order(right.abs())
-        for c, other, forms in self._forms:
-            weights = found.residual[:, c] * found.residual[:, other]
-            weights *= torch.where(c == other, 1.0, 2.0)
-            count = len(c)
-            for rows in torch.arange(len(u)).split(max(1, _ENTRIES // (count * self._size))):
-                here = u[rows]
-                images = forms.left_multiplied(here, slices).view(-1, count, self._size)
-                images *= here[:, None]
-                squares[rows] += sum_in_fixed_order(sum_in_fixed_order(images) * weights[rows])
-            largest = sum_in_fixed_order(u.abs()) * sum_in_fixed_order(weights.abs())
-            error += forms.truncation_error(u, slices) * largest
-        return squares, error + self._rounding() * sum_of_squares(self._lengths(found))
+        if self._directions is not None:
+            of_records = self._directions @ of_records
+        solved = self._whitening @ (seen / _WEIGHT)
+        explained = self._solution @ (solved.T @ self.points)
+        return self._from_sums(
+            of_records * self._unit + self._slope * explained, own * self._own_unit, solved
+        )
 
-    def _pairs_of_classes(self) -> Iterator[tuple[Tensor, Tensor, SlicedMatrix]]:
-        """Pairs of classes c and c' with their matrices N_cc', several at a time."""
-        solution, first, size = self._differences, self.first, self._size
-        mixed = torch.stack([first * ((first * s) @ self._gram) for s in solution.T])  # Q_c
-        pairs = torch.combinations(torch.arange(solution.shape[1]), with_replacement=True)
-        for block in pairs.split(max(1, _ENTRIES // size**2)):
-            forms = []
-            for c, other in block.tolist():
-                form = self._gram * ((first * (solution[:, c] * solution[:, other])) @ first)
-                form += solution[:, other, None] * mixed[c] + solution[:, c, None] * mixed[other]
-                form.diagonal().add_(mixed[c] @ solution[:, other])
-                forms.append(form)
-            yield block[:, 0], block[:, 1], SlicedMatrix(torch.cat(forms, dim=1), self._slices)
+    def exact_gradient(self, records: Tensor, targets: Tensor) -> Tensor:
+        """The gradient of a batch, float64 (m, D), without the detour by `shares`."""
+        slopes = self._kernel.slopes(
+            records @ self.points.T, (records * records).sum(1), self._squares
+        )
+        residual = slopes.values @ self._solution - targets
+        v = residual @ self._solution.T
+        parts = v * slopes.first, v * slopes.second, slopes.values, residual
+        finite = torch.stack([each.isfinite().all(1) for each in parts]).all(0)[:, None]
+        c, h, k, r = (torch.where(finite, each, 0.0) for each in parts)
+        return self._from_sums(c.T @ records, h.sum(0), torch.cholesky_solve(k.T @ r, self._factor))
 
-    def _lengths(self, found: Coefficients) -> Tensor:
-        """Upper bounds on the norms of gradient rows, without cancellation; float64 (b, m)."""
+    def _from_sums(self, of_records: Tensor, own: Tensor, solved: Tensor) -> Tensor:
+        """The gradient from J, h and U."""
+        system = solved @ self._solution.T
+        trace = self._ridge / len(system) * system.trace()
+        own_slope = self._kernel.own_slope()
+        diagonal = own - (system.diagonal() + trace) * own_slope
+        system = system + system.T
+        diagonal = diagonal - (system * self._second).sum(0)
+        between = (system * self._first) @ self.points
+        gradient: Tensor = of_records + diagonal[:, None] * self.points - between
+        return gradient
 
-        def summed(sizes: Tensor) -> Tensor:
-            """An upper bound on sum_j |M_aj| ||X_j|| sizes_j."""
-            return self._reach.left_multiplied(sizes) + self._reach.truncation_error(sizes)[:, None]
+    def _first_directions(self, few: int) -> Tensor:
+        """Eigenvectors of the covariance of v o p, float64 (m, few)."""
+        covariance = (self._solution @ self._solution.T) * (self._first @ self._first)
+        vectors: Tensor = torch.linalg.eigh(covariance)[1]
+        return vectors[:, -few:].contiguous()
 
-        u, v = found.u.abs(), self._by_class(found.residual.abs(), self._differences.abs())
-        lengths = found.of_record.abs() * square_root(found.squares)[:, None]
-        lengths += found.own.abs() * self._norms
-        return lengths + (u * summed(v) + v * summed(u))
-
-    def _rounding(self) -> float:
-        """The rounding error relative to these bounds' squares: no term is rounded more often."""
-        size, classes = len(self._differences), self._differences.shape[1]
-        return (4 * size + 4 * classes + 128) * 2.0**-53
-
-    @staticmethod
-    def _by_class(residual: Tensor, solution: Tensor) -> Tensor:
-        """sum_c r_c S_c, float64 (b, m), in a fixed order."""
-        total = residual[:, :1] * solution[:, 0]
-        for c in range(1, solution.shape[1]):
-            total += residual[:, c : c + 1] * solution[:, c]
-        return total
-
-
-_MOST_ENTRIES: Final = 1 << 30
-"""The most entries of all N_cc' together: 16 GB in two slices."""
-_ENTRIES: Final = 1 << 18
-"""Numbers that are processed at a time, so that they stay in a processor's cache."""
+    def _whiten(self, system: Tensor, few: int) -> Tensor:
+        """W, float64 (m, few)."""
+        whitening: Tensor
+        if few == len(system):
+            one = torch.eye(few, dtype=system.dtype)
+            whitening = torch.linalg.solve_triangular(self._factor.T, one, upper=True)
+        else:
+            values, vectors = torch.linalg.eigh(system)
+            whitening = vectors[:, -few:] / values[-few:].sqrt()
+        return whitening

@@ -1,13 +1,12 @@
-"""One step of the mechanism: the only place where a batch of records becomes a noisy gradient.
+"""One step of the mechanism: the only place where a batch of records becomes noisy sums.
 
-The gradient of a record is c_a x + sum_j E_aj X_j (`gradients`). It is clipped, its coefficients
-are rounded to integers, and only these are added up. Records and support points are integers too
-(in units of 2^-8 and of 2^-16), so a record's contribution is a vector of integers:
+A record's share in the sums (`gradients`, `class_means`) is made of products of two vectors. The
+share is clipped, its vectors are rounded to integers, and only these are multiplied and added up.
+Sums of integers have no rounding error and do not depend on the order. In units of L / 2^40, where
+L is the clip norm, and with the clipping factor w, the integers are
 
-    F_a = 2^8 round(w c_a / h) (2^8 x) + sum_j round(w E_aj / h) (2^16 X_j),    h = L / 2^24,
-
-in units of L / 2^40, where L is the clip norm. Sums of integers have no rounding error and do not
-depend on the order.
+    round(2^27 w a / L) (2^13 x)^T + round(2^27 w b / L) (2^13 y)^T,
+    round(2^40 w h / L),      round(2^20 w s / L) (2^20 t)^T.
 """
 
 from __future__ import annotations
@@ -20,14 +19,15 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from ...common.arguments import argument
 from ...common.errors import BudgetError
+from ...common.numerics.exact import sum_in_fixed_order, sum_of_squares
 from ...common.numerics.square_root import square_root
 from ..file.distilled import UNITS_OF_CLIP_NORM, VALUE_LEVELS
 from ..mechanism.discrete_gaussian import discrete_gaussian
 from ..mechanism.gaussian import SMOOTHING
 from ..mechanism.subsampled_gaussian import LARGEST_MULTIPLIER
-from .gradients import Coefficients, SupportLoss
+from .class_means import ClassMeans
+from .gradients import DIRECTION, REST, Shares, SupportLoss
 
 LEVELS: Final = VALUE_LEVELS
 """Records are pixels divided by this: a power of two, so that nothing is rounded."""
@@ -39,23 +39,20 @@ ONE: Final = UNITS_OF_CLIP_NORM
 """The clip norm in units of the integers that are added up: the sensitivity."""
 MOST_RECORDS: Final = 1 << 21
 """The most records whose contributions and noise fit 62 bits."""
-_COEFFICIENTS: Final = 1 << 24
-_LARGEST_OF_RECORD: Final = 2.0**34
-_LARGEST_OF_POINTS: Final = 2.0**42
-_ROUGH: Final = 2.0**-8
-"""The largest error of a squared norm, relative to it, that need not be made smaller."""
-_CHUNK: Final = 512
-"""Records whose integers are added up in float64 at a time."""
-_TOGETHER: Final = 64
-"""Records whose products of two coefficients are computed at a time."""
-_CACHED: Final = 1 << 16
-"""Numbers that are processed at a time, so that they stay in a processor's cache."""
-_BATCH: Final = 2048
-"""Records whose gradients are in memory at a time."""
+_LARGEST_COEFFICIENT: Final = 2.0**28
+_LARGEST_VALUE: Final = 2.0**16
+_ROUNDINGS: Final = 2.0**-51
+"""More than what a term of a squared norm is off by, for each of its additions."""
+_CHUNK: Final = 256
+"""Records whose integers are added up in float64 at a time: 2^8 2^28 2^16 = 2^52."""
+
+Integers = NDArray[np.int64]
+Step = SupportLoss | ClassMeans
+"""What a step sums, from public numbers alone."""
 
 
 def noisy_gradient(
-    loss: SupportLoss,
+    step: Step,
     records: NDArray[np.uint8],
     targets: Tensor,
     *,
@@ -63,7 +60,45 @@ def noisy_gradient(
     clip_norm: float,
     noise_multiplier: float,
 ) -> NDArray[np.float64]:
-    """The sum of clipped gradients over a batch, with noise.
+    """The gradient over a batch, from noisy sums of clipped shares.
+
+    Guarantee:
+        For a batch drawn by `sampling.poisson_sample`, the result is a function of public numbers
+        and of `noisy_sums`.
+
+    Args:
+        step: what is summed.
+        records: uint8 (b, D); b may be 0.
+        targets: float64 (b, c).
+        centre: the pixel value that counts as 0.
+        clip_norm: the norm to which longer shares are clipped.
+        noise_multiplier: standard deviation of the noise at sensitivity 1.
+
+    Returns:
+        float64 (m, D), over the clip norm.
+
+    Raises:
+        BudgetError: the noise does not fit 64 bits.
+    """
+    sums = noisy_sums(
+        step, records, targets,
+        centre=centre, clip_norm=clip_norm, noise_multiplier=noise_multiplier,
+    )  # fmt: skip
+    parts = torch.from_numpy(sums).split([math.prod(shape) for shape in step.shapes])
+    shaped = (part.view(shape) for part, shape in zip(parts, step.shapes, strict=True))
+    return step.gradient(*shaped).numpy()
+
+
+def noisy_sums(
+    step: Step,
+    records: NDArray[np.uint8],
+    targets: Tensor,
+    *,
+    centre: int,
+    clip_norm: float,
+    noise_multiplier: float,
+) -> NDArray[np.float64]:
+    """The sums of clipped shares over a batch, with noise; arguments as of `noisy_gradient`.
 
     Guarantee:
         For a batch drawn by `sampling.poisson_sample`, the result is that of the subsampled
@@ -73,38 +108,29 @@ def noisy_gradient(
         independently from the operating system's randomness. (docs/privacy/proofs.md, statements 7,
         15 and 16.)
 
-    Args:
-        loss: the loss, with the support points.
-        records: uint8 (b, D); b may be 0.
-        targets: float64 (b, c).
-        centre: the pixel value that counts as 0.
-        clip_norm: the norm to which longer gradients are clipped.
-        noise_multiplier: standard deviation of the noise at sensitivity 1.
-
     Returns:
-        float64 (m, D), over the clip norm.
+        float64, all sums one after the other, over the clip norm.
 
     Raises:
         BudgetError: the noise does not fit 64 bits.
     """
     sigma = noise_sigma(noise_multiplier)
-    sums = clipped_sum(loss, records, targets, centre=centre, clip_norm=clip_norm)
-    noise = discrete_gaussian(sums.size, sigma).reshape(sums.shape)
-    noisy: NDArray[np.float64] = (sums + noise) / ONE
+    sums = clipped_sum(step, records, targets, centre=centre, clip_norm=clip_norm)
+    noisy: NDArray[np.float64] = (sums + discrete_gaussian(sums.size, sigma)) / ONE
     return noisy
 
 
 def exact_gradient(
-    loss: SupportLoss, records: NDArray[np.uint8], targets: Tensor, *, centre: int
+    step: Step, records: NDArray[np.uint8], targets: Tensor, *, centre: int
 ) -> NDArray[np.float64]:
-    """The sum of unclipped gradients over a batch, without noise.
+    """The gradient over a batch, without clipping or noise.
 
     Guarantee:
         None: it is NOT PRIVATE. Only a distillation that the owner asked for with `--not-private`
         uses it.
 
     Args:
-        loss: the loss, with the support points.
+        step: what is summed.
         records: uint8 (b, D); b may be 0.
         targets: float64 (b, c).
         centre: the pixel value that counts as 0.
@@ -112,21 +138,12 @@ def exact_gradient(
     Returns:
         float64 (m, D). A record whose gradient is not finite contributes nothing, as with clipping.
     """
-    points = loss.points
-    of_record, of_points = torch.zeros_like(points), torch.zeros_like(loss.first)
-    for start in range(0, len(records), _BATCH):
-        part = slice(start, start + _BATCH)
+    total = torch.zeros_like(step.points)
+    for start in range(0, len(records), _CHUNK):
+        part = slice(start, start + _CHUNK)
         values = (torch.from_numpy(records[part]).double() - centre) / LEVELS
-        found = loss.coefficients(values, targets[part])
-        parts = found.of_record, found.own, found.u, found.v
-        finite = torch.stack([each.isfinite().all(1) for each in parts]).all(0)[:, None]
-        c, d, u, v = (torch.where(finite, each, 0.0) for each in parts)
-        of_record += c.T @ values
-        half = (u.T @ v) * loss.first
-        of_points -= half + half.T
-        of_points.diagonal().add_(d.sum(0))
-    total: NDArray[np.float64] = (of_record + of_points @ points).numpy()
-    return total
+        total += step.exact_gradient(values, targets[part])
+    return total.numpy()
 
 
 def noise_sigma(noise_multiplier: float) -> int:
@@ -141,100 +158,98 @@ def noise_sigma(noise_multiplier: float) -> int:
 
 
 def clipped_sum(
-    loss: SupportLoss, records: NDArray[np.uint8], targets: Tensor, *, centre: int, clip_norm: float
-) -> NDArray[np.int64]:
-    """The exact sum of clipped and rounded gradients.
+    step: Step, records: NDArray[np.uint8], targets: Tensor, *, centre: int, clip_norm: float
+) -> Integers:
+    """The exact sum of clipped and rounded shares.
 
     Guarantee:
         Each record contributes one vector of integers. It is a function of the record and of public
         numbers alone, and its norm is at most `ONE`. (docs/privacy/proofs.md, statement 16.)
 
     Args:
-        loss: the loss, with the support points.
+        step: what is summed.
         records: uint8 (b, D).
         targets: float64 (b, c).
         centre: the pixel value that counts as 0.
-        clip_norm: the norm to which longer gradients are clipped.
+        clip_norm: the norm to which longer shares are clipped.
 
     Returns:
-        int64 (m, D), in units of clip_norm / 2^40.
+        int64, all sums one after the other, in units of clip_norm / 2^40.
     """
-    points = loss.points
-    size, inputs = points.shape
-    room = (1 - _rounding(points, centre) / ONE) * (1 - 2.0**-40)
-    of_record = np.zeros((size, inputs), dtype=np.int64)
-    of_points = np.zeros((size, size), dtype=np.int64)
-    for start in range(0, len(records), _BATCH):
-        pixels = torch.from_numpy(records[start : start + _BATCH]).double() - centre
-        found = loss.coefficients(pixels / LEVELS, targets[start : start + _BATCH])
-        weights = clip_weights(loss, found, room * clip_norm, clip_norm / _COEFFICIENTS)[:, None]
-        counts = weights > 0  # the others may not be finite
-        c, d, u, v = (
-            torch.where(counts, values, 0.0).split(_CHUNK)
-            for values in (
-                found.of_record * weights, found.own * weights, found.u * weights, found.v
-            )
-        )  # fmt: skip
-        # Integers below 2^53, exact in whatever order they are multiplied and added up.
-        for number, part in enumerate(pixels.split(_CHUNK)):
-            of_record += (c[number].round_().T @ part).numpy().astype(np.int64)
-            half = _sum_of_halves(u[number], v[number], loss.first).numpy().astype(np.int64)
-            of_points -= half + half.T
-            of_points.ravel()[:: size + 1] += d[number].round_().sum(0).numpy().astype(np.int64)
-    whole = np.rint(points.numpy() * PLACES).astype(np.int64)
-    # Products may overflow 64 bits on the way; modulo 2^64 that changes nothing, and the sum fits.
-    sums: NDArray[np.int64] = of_record * (PLACES // LEVELS) + of_points @ whole
-    return sums
+    sums = [np.zeros(shape, dtype=np.int64) for shape in step.shapes]
+    for start in range(0, len(records), _CHUNK):
+        part = slice(start, start + _CHUNK)
+        pixels = torch.from_numpy(records[part]).double() - centre
+        if isinstance(step, ClassMeans):
+            pairs = [[step.whole(pixels, targets[part], ONE)]]
+        else:
+            pairs = _whole(step.shares(pixels / LEVELS, targets[part]), clip_norm)
+        for total, products in zip(sums, pairs, strict=True):
+            for left, right in products:
+                # Integers below 2^53, exact in whatever order they are multiplied and added up.
+                product = (left.T @ right).numpy()
+                total += product.astype(np.int64).reshape(total.shape)
+    return np.concatenate([total.ravel() for total in sums])
 
 
-def _sum_of_halves(u: Tensor, v: Tensor, first: Tensor) -> Tensor:
-    """Sums over i of u_ia v_ij M_aj, each term rounded to an integer, float64 (m, m)."""
-    size = len(first)
-    total = torch.zeros_like(first)
-    for left, right in zip(u.split(_TOGETHER), v.split(_TOGETHER), strict=True):
-        for rows in range(0, size, step := max(1, _CACHED // (_TOGETHER * size))):
-            part = slice(rows, rows + step)
-            halves = left[:, part, None] * right[:, None]
-            total[part] += halves.mul_(first[part]).round_().sum(0)
-    return total
+def _whole(found: Shares, clip_norm: float) -> list[list[tuple[Tensor, Tensor]]]:
+    """Clipped shares as products of integers: for each sum, pairs of (b, k) and (b, l)."""
+    weights = clip_weights(found, clip_norm)[:, None]
+    counts = weights > 0  # the others may not be finite
+
+    def rounded(values: Tensor, unit: float) -> Tensor:
+        return torch.where(counts, values * weights * (unit / clip_norm), 0.0).round_()
+
+    def whole(values: Tensor, unit: int) -> Tensor:
+        return torch.where(counts, values * unit, 0.0)
+
+    coefficients = ONE / REST
+    return [
+        [
+            (rounded(found.of_record, coefficients), whole(found.record, REST)),
+            (rounded(found.of_rest, coefficients), whole(found.rest, REST)),
+        ],
+        [(torch.ones_like(weights), rounded(found.own, ONE))],
+        [(rounded(found.seen, ONE / DIRECTION), whole(found.direction, DIRECTION))],
+    ]
 
 
-def clip_weights(loss: SupportLoss, found: Coefficients, longest: float, unit: float) -> Tensor:
-    """Factors that clip gradients to the norm `longest`, divided by `unit`.
-
-    A rough bound on the norm is enough for a gradient that is short, or if it is nearly the norm.
+def clip_weights(found: Shares, clip_norm: float) -> Tensor:
+    """Factors by which shares are shortened so that they are at most `clip_norm` when rounded.
 
     Returns:
-        float64 (b,). 0 for gradients that are not finite, or whose coefficients are so large that
-        sums of integers would not be exact.
+        float64 (b,). 0 for shares that are not finite, or whose numbers are so large that sums of
+        integers would not be exact.
     """
-    squares, error = loss.norms(found, 1)
-    enough = (squares + error <= longest**2) | (error <= squares * _ROUGH)  # never if NaN
-    (rough,) = torch.where(~enough)
-    if len(rough):
-        squares[rough], error[rough] = loss.norms(found[rough])
-    bound = square_root((squares + error).clamp_min(0.0))  # never below the true norm
-    weights = (longest / bound).clamp_max(1.0) / unit
-    largest = (found.u.abs() * loss.first.abs().amax(1)).amax(1) * found.v.abs().amax(1)
-    largest = torch.maximum(largest, found.own.abs().amax(1))
-    fits = weights * largest <= _LARGEST_OF_POINTS  # NaN fails every comparison
-    fits &= weights * found.of_record.abs().amax(1) <= _LARGEST_OF_RECORD
-    return torch.where(fits & torch.isfinite(bound), weights, 0.0)
+    bound = _longest(found)
+    room = (1.0 - _rounding(found) / ONE) * (1 - 2.0**-40)
+    weights = (room * clip_norm / bound).clamp_max(1.0)
+    largest = torch.maximum(found.of_record.abs().amax(1), found.of_rest.abs().amax(1))
+    fits = weights * largest * (ONE / REST / clip_norm) <= _LARGEST_COEFFICIENT
+    fits &= found.rest.abs().amax(1) * REST <= _LARGEST_VALUE  # NaN fails every comparison
+    return torch.where(fits & torch.isfinite(bound) & (room > 0.5), weights, 0.0)
 
 
-def _rounding(points: Tensor, centre: int) -> float:
-    """The most that rounding its coefficients can lengthen a gradient, in units of the sums.
+def _longest(found: Shares) -> Tensor:
+    """Upper bounds on the norms of shares, float64 (b,)."""
+    a, b = found.of_record, found.of_rest
+    of_record = sum_of_squares(a) * sum_of_squares(found.record)
+    of_rest = sum_of_squares(b) * sum_of_squares(found.rest)
+    both = sum_in_fixed_order(a * b) * sum_in_fixed_order(found.record * found.rest)
+    others = sum_of_squares(found.own) + sum_of_squares(found.seen) * sum_of_squares(
+        found.direction
+    )
+    times = a.shape[1] + found.own.shape[1] + found.seen.shape[1] + 64
+    error = times * _ROUNDINGS * (of_record + of_rest + others)
+    return square_root((of_record + of_rest + 2.0 * both + others + error).clamp_min(0.0))
 
-    Raises:
-        BudgetError: so many support points leave no room for a gradient.
-    """
-    size, inputs = points.shape
-    record = (PLACES // LEVELS) * max(centre, 255 - centre) * math.sqrt(inputs)
-    lengths = float(torch.linalg.vector_norm(points, dim=1).sum()) * PLACES
-    # Half a unit for each coefficient of the record, one (two halves) for each of the points, and
-    # below 2^-9 for each rounded product of at most 2^42, which has three roundings of its own.
-    rounding = math.sqrt(size) * (record / 2 + lengths) * (1 + 2.0**-8)
-    if not rounding < ONE / 8:
-        smaller = f"a smaller {argument('per_class')}"
-        raise BudgetError(f"{size:,} support points are too many: choose {smaller}")
-    return rounding
+
+def _rounding(found: Shares) -> Tensor:
+    """The most that rounding can lengthen a share, in units of the sums: half of one for each."""
+    lengths = [
+        square_root(sum_of_squares(each)) for each in (found.record, found.rest, found.direction)
+    ]
+    x, y, t = lengths
+    rounding = math.sqrt(found.of_record.shape[1]) * REST * (x + y)
+    rounding += math.sqrt(found.own.shape[1]) + math.sqrt(found.seen.shape[1]) * DIRECTION * t
+    return rounding * (0.5 * (1 + 2.0**-20))

@@ -113,8 +113,7 @@ def distill(
         require_budget(1.0, delta)
     else:
         _require_small(delta, len(source))
-    classes = len(source.schema.classes)
-    require_memory(settings.per_class * classes, classes)
+    require_memory(settings.per_class * len(source.schema.classes))
     key = usable(key)
     signed_by = owner_of(key.public)
     run = None if not_private else _calibrated(epsilon, delta, settings, adjacency)

@@ -23,48 +23,30 @@ class SlicedMatrix:
         slices: the number of slices, each of about 22 binary digits.
     """
 
-    def __init__(self, matrix: Tensor, slices: int = 3) -> None:
-        self._terms = len(matrix)
-        self._digits = _digits(self._terms)
+    def __init__(self, matrix: Tensor, slices: int = 2) -> None:
+        self._digits = _digits(len(matrix))
         self._parts = [part.T for part in _cut(matrix.T, self._digits, slices)]
-        self._largest = float(matrix.abs().max())
 
-    def left_multiplied(self, left: Tensor, slices: int | None = None) -> Tensor:
+    def left_multiplied(self, left: Tensor) -> Tensor:
         """The product; a row depends on its own row of `left` and on this matrix alone.
 
         Args:
-            left: float64 (n, k): one row for each record, or several.
-            slices: how many of the slices are used; None for all.
+            left: float64 (n, k): one row for each record.
 
         Returns:
-            float64 (n, l). An entry is wrong by `truncation_error` at most, and by rounding.
+            float64 (n, l). With s slices, an entry is wrong by about k 2^(-22 s) of the product of
+            the largest values.
         """
-        parts = self._parts[:slices]
-        lefts = _cut(left, self._digits, len(parts))
-        pairs = [(i, j) for i in range(len(parts)) for j in range(len(parts) - i)]
-        total = lefts[0] @ parts[0]
-        for i, j in pairs[1:]:
-            total += lefts[i] @ parts[j]
+        lefts = _cut(left, self._digits, len(self._parts))
+        total = lefts[0] @ self._parts[0]
+        for i, j in self._pairs():
+            total += lefts[i] @ self._parts[j]
         return total
 
-    def truncation_error(self, left: Tensor, slices: int | None = None) -> Tensor:
-        """A bound on the error of a product row's entries from slicing, float64 (n,)."""
-        share = relative_error(self._terms, len(self._parts[:slices])) * self._terms
-        return share * self._largest * left.abs().amax(1)
-
-
-def relative_error(terms: int, slices: int) -> float:
-    """The error from slicing, relative to a product of the largest values.
-
-    A slice keeps d digits of the remainder of the one before, so s slices leave out 2^(-d s) of
-    either factor, and s - 1 products of slices that are as small as that are not computed. The 2^-6
-    covers products of remainders, and the rounding when the slices' products are added.
-
-    Args:
-        terms: the number of products in an entry.
-        slices: the number of slices.
-    """
-    return float((slices + 1) * 2.0 ** (-_digits(terms) * slices) * (1 + 2.0**-6))
+    def _pairs(self) -> list[tuple[int, int]]:
+        """The slices whose products matter, but for the first two."""
+        count = len(self._parts)
+        return [(i, j) for i in range(count) for j in range(count - i)][1:]
 
 
 def _digits(terms: int) -> int:

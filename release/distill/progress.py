@@ -4,7 +4,7 @@ Beside `release.h5` it is `.release.h5.distill`, 0700, with
 
     plan.json           what is done, under which entry of the ledger
     begun               how many steps were begun: written before a step's batch and noise are drawn
-    state.safetensors   the support points and Adam's state after a step
+    state.safetensors   the support points and the optimiser's state after a step
     lock                held by the process at work
 
 Guarantee:
@@ -127,7 +127,8 @@ class RunFolder:
                 state = State(**matrices, begun=known, taken=taken)
         except (OSError, ValueError, TypeError, KeyError, SafetensorError) as error:
             raise self._damaged(state_file) from error
-        if state.points.shape != start.points.shape or not state.taken <= state.begun <= begun:
+        alike = all(getattr(state, each).shape == getattr(start, each).shape for each in _MATRICES)
+        if not alike or not state.taken <= state.begun <= begun:
             raise self._damaged(state_file)
         return replace(state, begun=begun)
 

@@ -12,7 +12,7 @@ from ..mechanism.subsampled_gaussian import MOST_STEPS
 from .sampling import require_sampling_prob
 
 _LEAST: Final = 1e-6
-"""The least clip norm and the like. With far smaller ones squares of long gradients would underflow
+"""The least clip norm and the like. With far smaller ones squares of long shares would underflow
 (docs/privacy/proofs.md, statement 16), as would the file's grid; a ridge would be lost in rounding,
 and a kernel matrix of equal support points would have no Cholesky factor."""
 
@@ -24,13 +24,15 @@ class Settings:
     Attributes:
         per_class: support points in each class.
         sampling_prob: probability with which a record is in a step's batch.
-        steps: the number of steps.
-        clip_norm: the norm to which longer gradients are clipped; without noise, none are clipped.
-        learning_rate: Adam's learning rate at the first step; it falls to a tenth along half a
-            cosine.
+        steps: the number of steps; one of thirty gives class means, the others gradients.
+        clip_norm: the norm to which a record's longer shares in the sums are clipped; without
+            noise, none are clipped. It is in units in which it need not follow the number of
+            support points, the ridge, or the data (`gradients`).
+        learning_rate: how far points move in the first step, in root mean square; it falls to a
+            tenth along half a cosine.
         ridge: the regression's ridge, relative to the mean of the kernel's diagonal.
         bias_variance: the bias variance of the kernel's network.
-        start: standard deviation of the support points before the first step.
+        start: standard deviation of what is added to class means at the start.
         centre: the one of a record's values 0..255 that counts as 0.
         smoothing: for images: width in pixels of the Gaussian that smooths noisy gradients; 0 for
             none. Noise is equally strong at every spatial frequency, and images are not.
@@ -43,13 +45,13 @@ class Settings:
     """
 
     per_class: int = 10
-    sampling_prob: float = 1 / 60
-    steps: int = 600
+    sampling_prob: float = 1 / 30
+    steps: int = 200
     clip_norm: float = 0.3
     learning_rate: float = 0.02
     ridge: float = 1e-3
     bias_variance: float = 0.01
-    start: float = 0.1
+    start: float = 0.05
     centre: int = 0
     smoothing: float = 1.5
     averaging: float = 0.98
@@ -99,37 +101,19 @@ def name_in_files(field: str) -> str:
 
 
 _CHOSEN: Final = (
-    "training images (50,000 to learn from, the other 10,000 to score), which no guarantee covers"
+    "MNIST's training images (50,000 to learn from, the other 10,000 to score), which no guarantee "
+    "covers"
 )
-WITHOUT_NOISE: Final[dict[str, Any]] = {"smoothing": 0.0}
-"""The settings that differ without noise: smoothing would have nothing to remove."""
+WITHOUT_NOISE: Final[dict[str, Any]] = {"smoothing": 0.0, "steps": 600, "learning_rate": 0.03}
+"""The settings that differ without noise. Smoothing would have nothing to remove, and steps cost no
+privacy."""
 PRESETS: Final[dict[str, dict[str, Any]]] = {
-    "mnist-1": {
-        "per_class": 1,
-        "steps": 300,
-        "origin": f"mnist-1: chosen on MNIST's {_CHOSEN}",
-    },
-    "mnist-10": {"per_class": 10, "origin": f"mnist-10: chosen on MNIST's {_CHOSEN}"},
-    "fashion-1": {
-        "per_class": 1,
-        "learning_rate": 0.03,
-        "smoothing": 1.0,
-        "origin": f"fashion-1: chosen on FashionMNIST's {_CHOSEN}",
-    },
-    "fashion-10": {
-        "per_class": 10,
-        "origin": f"fashion-10: chosen on MNIST's {_CHOSEN}, not on FashionMNIST",
-    },
-    "mnist-50": {
-        "per_class": 50,
-        "clip_norm": 1.0,
-        "origin": f"mnist-50: chosen on MNIST's {_CHOSEN}, all but the clip norm with fewer points",
-    },
-    "fashion-50": {
-        "per_class": 50,
-        "clip_norm": 1.0,
-        "origin": f"fashion-50: chosen on MNIST's {_CHOSEN}, not on FashionMNIST",
-    },
+    f"{name}-{per_class}": {
+        "per_class": per_class,
+        "origin": f"{name}-{per_class}: chosen on {_CHOSEN}{elsewhere}",
+    }
+    for name, elsewhere in (("mnist", ""), ("fashion", ", not on FashionMNIST's"))
+    for per_class in (1, 10, 50)
 }
-"""Settings by name, for the paper's data sets. No guarantee covers that they were tuned on records.
-Settings not listed have their defaults."""
+"""Settings by name, for the paper's data sets: the defaults. No guarantee covers that they were
+tuned on records."""

@@ -18,9 +18,9 @@ if TYPE_CHECKING:
 
 KIND: Final = "distilled"
 DISTILLED_MECHANISM: Final = (
-    "discrete Gaussian on exact integer sums of clipped gradients over Poisson samples"
+    "discrete Gaussian on exact integer sums of clipped vectors over Poisson samples"
 )
-NO_DISTILLED_MECHANISM: Final = "none: sums of whole gradients over Poisson samples"
+NO_DISTILLED_MECHANISM: Final = "none: whole gradients over Poisson samples"
 NO_ACCOUNTANT: Final = "nothing to account for"
 VALUE_LEVELS: Final = 256
 """A support point's values are pixels minus the centre, divided by this."""
@@ -37,12 +37,12 @@ UNITS_OF_CLIP_NORM: Final = 1 << 40
 class DistilledGuarantee(Guarantee):
     """The guarantee of a distilled set's release.
 
-    Each step releases a sum of clipped gradients.
+    Each step releases a sum of clipped vectors, from which its gradient follows.
 
     Attributes:
         sampling_prob: probability with which a record is in a step's batch.
         steps: the number of steps.
-        clip_norm: L2 sensitivity of a step's sum of gradients. Without noise nothing is clipped:
+        clip_norm: L2 sensitivity of a step's sum. Without noise nothing is clipped:
             the norm is infinite, and the grid is 0.
     """
 

@@ -49,7 +49,7 @@ def distilled_label(opened: OpenedDistilled) -> Label:
         mechanisms=f"{promise.mechanism}; {promise.steps:,} steps, {sampled}, {scale}; "
         f"{promise.accountant}",
         composition=total,
-        post_processing="Points descend by Adam along the "
+        post_processing="Points descend by Shampoo along the "
         f"{'noisy' if promise.private else 'exact'} gradients.",
         preprocessing=settings,
     )

@@ -33,7 +33,7 @@ def test_no_noisy_method_gets_an_epsilon_that_means_no_noise(
 
 
 @pytest.mark.parametrize(
-    ("epsilon", "not_private", "smoothing"), [(math.inf, True, 0.0), (1.0, False, 1.0)]
+    ("epsilon", "not_private", "smoothing"), [(math.inf, True, 0.0), (1.0, False, 1.5)]
 )
 def test_only_what_has_no_noise_is_not_private(
     monkeypatch: pytest.MonkeyPatch,
@@ -51,7 +51,7 @@ def test_only_what_has_no_noise_is_not_private(
     assert (asked[0]["epsilon"], asked[0]["not_private"]) == (epsilon, not_private)
     settings = asked[0]["settings"]
     assert (settings.smoothing, settings.seed, settings.per_class) == (smoothing, 3, 1)
-    assert settings.learning_rate == 0.03  # that of the data set's preset
+    assert settings.steps == (600 if not_private else 200)
 
 
 def test_the_table_says_that_what_has_no_noise_is_not_private() -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from fractions import Fraction
 
 import numpy as np
 import torch
@@ -13,7 +12,7 @@ from torch import Tensor
 
 from dpntk.common.features.infinite_ntk import ReluKernel
 from dpntk.common.features.kernel_ridge import class_targets
-from dpntk.release.distill.gradients import Coefficients, SupportLoss
+from dpntk.release.distill.gradients import Shares, SupportLoss
 from dpntk.release.distill.mechanism import LEVELS, PLACES
 
 BIAS, RIDGE = 0.01, 1e-3
@@ -39,11 +38,11 @@ class Problem:
 
     @property
     def loss(self) -> SupportLoss:
-        return self.loss_of(slices=2)
+        return self.loss_of()
 
-    def loss_of(self, slices: int) -> SupportLoss:
+    def loss_of(self, directions: int | None = None, whitened: int | None = None) -> SupportLoss:
         kernel = ReluKernel(self.points.shape[1], BIAS)
-        return SupportLoss(kernel, self.points, self.targets, RIDGE, slices)
+        return SupportLoss(kernel, self.points, self.targets, RIDGE, directions, whitened)
 
     @property
     def values(self) -> Tensor:
@@ -88,30 +87,16 @@ def plain_kernel(x: Tensor, z: Tensor, *, same: bool = False) -> Tensor:
     return torch.where(own, 2 * h_xx[:, None] + BIAS, values)
 
 
-def written_out(problem: Problem, loss: SupportLoss, found: Coefficients) -> Tensor:
-    """The gradients that coefficients stand for, (b, m, D)."""
-    of_points = -(found.u[:, :, None] * found.v[:, None] + found.v[:, :, None] * found.u[:, None])
-    of_points *= loss.first
-    of_points.diagonal(dim1=1, dim2=2).copy_(found.own)
-    return found.of_record[:, :, None] * problem.values[:, None] + of_points @ problem.points
+def parts_of(found: Shares) -> tuple[Tensor, Tensor, Tensor]:
+    """What each record adds to the three sums, (b, k, D), (b, m) and (b, l, C)."""
+    of_records = found.of_record[:, :, None] * found.record[:, None]
+    of_records += found.of_rest[:, :, None] * found.rest[:, None]
+    return of_records, found.own, found.seen[:, :, None] * found.direction[:, None]
 
 
-def exact_squares(problem: Problem, loss: SupportLoss, found: Coefficients) -> list[Fraction]:
-    """Squared norms of the gradients that coefficients stand for, without any rounding."""
-
-    def exact(values: Tensor) -> NDArray[np.object_]:
-        fractions: NDArray[np.object_] = np.vectorize(Fraction, otypes=[object])(values.numpy())
-        return fractions
-
-    first, points = exact(loss.first), exact(problem.points)
-    squares = []
-    for i, record in enumerate(exact(problem.values)):
-        c, d, u, v = (exact(each[i]) for each in (found.of_record, found.own, found.u, found.v))
-        of_points = -(np.outer(u, v) + np.outer(v, u)) * first
-        np.fill_diagonal(of_points, d)
-        gradient = np.outer(c, record) + of_points.dot(points)
-        squares.append(sum((value**2 for value in gradient.ravel()), Fraction()))
-    return squares
+def written_out(found: Shares) -> Tensor:
+    """The same, one after the other, (b, all)."""
+    return torch.cat([part.flatten(1) for part in parts_of(found)], dim=1)
 
 
 def plain_gradients(problem: Problem) -> Tensor:

@@ -6,7 +6,7 @@ import contextlib
 import inspect
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import Any, cast
+from typing import Any
 
 import _pytest.outcomes
 import numpy as np
@@ -16,9 +16,10 @@ from numpy.typing import NDArray
 
 from dpntk.common.errors import DpntkError
 from dpntk.common.sources import open_source
-from dpntk.release.distill import descent, mechanism, optimiser, products
+from dpntk.release.distill import descent, mechanism, optimiser
 from dpntk.release.distill import ledger as distilled_ledger
-from dpntk.release.distill.gradients import Coefficients, SupportLoss
+from dpntk.release.distill.class_means import ClassMeans
+from dpntk.release.distill.gradients import Shares
 from dpntk.release.distill.optimiser import State
 from dpntk.release.distill.products import SlicedMatrix
 from dpntk.release.distill.progress import RunFolder
@@ -62,78 +63,60 @@ def start_from_records(monkeypatch: pytest.MonkeyPatch) -> None:
 def one_record_not_clipped(monkeypatch: pytest.MonkeyPatch) -> None:
     right = mechanism.clip_weights
 
-    def all_but_the_first(
-        loss: SupportLoss, found: Coefficients, longest: float, unit: float
-    ) -> torch.Tensor:
-        weights = right(loss, found, longest, unit)
-        weights[0] = 1 / unit
+    def all_but_the_first(found: Shares, clip_norm: float) -> torch.Tensor:
+        weights = right(found, clip_norm)
+        weights[0] = float(weights[0] > 0)
         return weights
 
     everywhere(monkeypatch, right, all_but_the_first)
 
 
 def clipped_together(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The longest gradient of a batch decides for all of them."""
-    right = SupportLoss.norms
+    """The longest share of a batch decides for all of them."""
+    right = mechanism._longest
 
-    def longest(self: SupportLoss, found: Coefficients, *slices: int) -> tuple[Any, Any]:
-        squares, sizes = right(self, found, *slices)
-        return torch.full_like(squares, float(squares.amax())), sizes
+    def longest(found: Shares) -> torch.Tensor:
+        bounds = right(found)
+        return torch.full_like(bounds, float(bounds.amax()))
 
-    monkeypatch.setattr(SupportLoss, "norms", longest)
+    monkeypatch.setattr(mechanism, "_longest", longest)
 
 
 def only_the_part_of_the_record_is_clipped(monkeypatch: pytest.MonkeyPatch) -> None:
     """Forgets that the loss depends on the support points through the inverse as well."""
-    right = SupportLoss.norms
+    right = mechanism._longest
 
-    def part(self: SupportLoss, found: Coefficients, *slices: int) -> tuple[Any, Any]:
-        nothing = {name: getattr(found, name) * 0 for name in ("own", "u", "v", "residual")}
-        return right(self, replace(found, **nothing), *slices)
+    def part(found: Shares) -> torch.Tensor:
+        return right(replace(found, own=found.own * 0, seen=found.seen * 0))
 
-    monkeypatch.setattr(SupportLoss, "norms", part)
-
-
-def classes_do_not_mix(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Norms forget the pairs of different classes."""
-    right = torch.combinations
-
-    def equal(classes: torch.Tensor, **options: Any) -> torch.Tensor:  # noqa: ANN401
-        pairs = right(classes, **options)
-        return pairs[pairs[:, 0] == pairs[:, 1]]
-
-    monkeypatch.setattr(torch, "combinations", equal)
+    monkeypatch.setattr(mechanism, "_longest", part)
 
 
-def slices_are_taken_for_exact(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(products, "relative_error", lambda parameters, slices: 0.0)
+def record_and_rest_are_taken_for_orthogonal(monkeypatch: pytest.MonkeyPatch) -> None:
+    def nothing(values: torch.Tensor) -> torch.Tensor:
+        return values.sum(-1) * 0
+
+    monkeypatch.setattr(mechanism, "sum_in_fixed_order", nothing)
 
 
-def sliced_sums_are_taken_for_exact(monkeypatch: pytest.MonkeyPatch) -> None:
-    """But for those over pairs of classes, whose errors are usually larger."""
-    right = SlicedMatrix.truncation_error
-
-    def error(self: SlicedMatrix, left: torch.Tensor, *slices: int | None) -> torch.Tensor:
-        rows, columns = self._parts[0].shape
-        return right(self, left, *slices) * (0.0 if slices and rows == columns else 1.0)
-
-    monkeypatch.setattr(SlicedMatrix, "truncation_error", error)
+def norms_are_taken_for_exact(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(mechanism, "_ROUNDINGS", 0.0)
 
 
-def norms_are_taken_for_rounded_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(SupportLoss, "_rounding", lambda _: 0.0)
+def rounding_to_integers_is_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(mechanism, "_rounding", lambda found: 0.0 * found.own[:, 0])
 
 
-def company_decides_which_bound_is_enough(monkeypatch: pytest.MonkeyPatch) -> None:
-    """If one record needs the better bound, all get it."""
+def class_means_of_whole_records(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Bright records count for more."""
 
-    def all_or_none(condition: torch.Tensor, *rest: Any) -> Any:  # noqa: ANN401
-        if not rest:
-            condition = torch.full_like(condition, bool(condition.any()))
-        return right(condition, *rest)
+    def whole(
+        _: ClassMeans, pixels: torch.Tensor, targets: torch.Tensor, length: int
+    ) -> tuple[torch.Tensor, torch.Tensor]:
+        typical = 128 * pixels.shape[1] ** 0.5
+        return (targets > 0).double(), (pixels * (length / typical)).round_()
 
-    right = torch.where
-    monkeypatch.setattr(torch, "where", all_or_none)
+    monkeypatch.setattr(ClassMeans, "whole", whole)
 
 
 def noise_repeated(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -230,15 +213,13 @@ def company_matters(monkeypatch: pytest.MonkeyPatch) -> None:
     """Ordinary products of matrices: a record's last bits depend on its place in the batch."""
     right = SlicedMatrix.__init__
 
-    def keep(self: SlicedMatrix, matrix: torch.Tensor, slices: int = 3) -> None:
+    def keep(self: SlicedMatrix, matrix: torch.Tensor, slices: int = 2) -> None:
         right(self, matrix, slices)
         matrices[self] = matrix
 
     matrices: dict[SlicedMatrix, torch.Tensor] = {}
     monkeypatch.setattr(SlicedMatrix, "__init__", keep)
-    monkeypatch.setattr(
-        SlicedMatrix, "left_multiplied", lambda self, left, _=None: left @ matrices[self]
-    )
+    monkeypatch.setattr(SlicedMatrix, "left_multiplied", lambda self, left: left @ matrices[self])
 
 
 def rounding_of_transforms_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -247,23 +228,6 @@ def rounding_of_transforms_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def nobody_waits_for_the_ledger(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(distilled_ledger, "locked", contextlib.nullcontext)
-
-
-def bound_without_its_error(monkeypatch: pytest.MonkeyPatch) -> None:
-    right = mechanism.clip_weights
-
-    class Exact:
-        def __init__(self, loss: SupportLoss) -> None:
-            self.loss, self.first = loss, loss.first
-
-        def norms(self, found: Coefficients, *slices: int) -> tuple[torch.Tensor, torch.Tensor]:
-            squares, error = self.loss.norms(found, *slices)
-            return squares, torch.zeros_like(error)
-
-    def careless(loss: SupportLoss, *rest: Any) -> torch.Tensor:  # noqa: ANN401
-        return right(cast("SupportLoss", Exact(loss)), *rest)
-
-    everywhere(monkeypatch, right, careless)
 
 
 @dataclass(frozen=True)
@@ -281,48 +245,28 @@ class Mutant:
     parameters: dict[str, Any] = field(default_factory=dict)
 
 
+no_longer = mechanism_tests.test_no_record_contributes_more_than_the_sensitivity
+hostile = {"hostile": True, "points": 9}
 interrupted = {"die_at": 3, "die_after_noise": True}
 MUTANTS = [
     Mutant(shuffled_epochs, path_tests.test_batches_are_drawn_anew_at_every_step),
     Mutant(start_from_records, path_tests.test_the_start_is_drawn_without_records),
-    Mutant(
-        one_record_not_clipped,
-        mechanism_tests.test_no_record_contributes_more_than_the_sensitivity,
-        {"clip": 0.05, "hostile": False},
-    ),
+    Mutant(one_record_not_clipped, no_longer, {"clip": 0.05, "hostile": False, "points": 9}),
     Mutant(
         clipped_together,
         mechanism_tests.test_the_sum_is_exactly_that_of_its_records_in_any_company,
         {"clip": 0.05},
     ),
+    Mutant(only_the_part_of_the_record_is_clipped, no_longer, hostile | {"clip": 0.05}),
+    Mutant(record_and_rest_are_taken_for_orthogonal, no_longer, hostile | {"clip": 0.05}),
     Mutant(
-        only_the_part_of_the_record_is_clipped,
-        mechanism_tests.test_no_record_contributes_more_than_the_sensitivity,
-        {"clip": 0.05, "hostile": False},
+        norms_are_taken_for_exact,
+        mechanism_tests.test_a_norm_that_is_a_small_difference_is_not_taken_for_smaller,
     ),
+    Mutant(rounding_to_integers_is_forgotten, no_longer, hostile | {"clip": 0.05}),
     Mutant(
-        classes_do_not_mix,
-        gradient_tests.test_the_norm_is_within_its_error,
-        {"slices": 2, "points": 9},
-    ),
-    Mutant(
-        slices_are_taken_for_exact,
-        gradient_tests.test_the_norm_is_within_its_error,
-        {"slices": 1, "points": 50},
-    ),
-    Mutant(
-        sliced_sums_are_taken_for_exact,
-        gradient_tests.test_the_norm_is_within_its_error_without_any_rounding,
-        {"used": 1, "beside": True},
-    ),
-    Mutant(
-        norms_are_taken_for_rounded_once,
-        gradient_tests.test_the_norm_is_within_its_error_without_any_rounding,
-        {"used": 3, "beside": False},
-    ),
-    Mutant(
-        company_decides_which_bound_is_enough,
-        mechanism_tests.test_whether_a_bound_is_rough_is_decided_by_the_record_alone,
+        class_means_of_whole_records,
+        mechanism_tests.test_class_means_contribute_a_record_of_length_one,
     ),
     Mutant(noise_repeated, path_tests.test_no_two_steps_have_the_same_noise),
     Mutant(
@@ -360,10 +304,6 @@ MUTANTS = [
         accountant_tests.test_what_transforms_lose_is_never_a_gain,
     ),
     Mutant(nobody_waits_for_the_ledger, path_tests.test_simultaneous_entries_all_count),
-    Mutant(
-        bound_without_its_error,
-        mechanism_tests.test_a_gradient_is_as_long_as_its_bound_and_not_as_its_norm,
-    ),
     Mutant(company_matters, gradient_tests.test_a_records_numbers_do_not_depend_on_its_company),
 ]
 

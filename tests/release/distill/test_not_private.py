@@ -15,6 +15,7 @@ import torch
 from torch import Tensor
 
 from dpntk.common.errors import BudgetError, FormatError, RunError
+from dpntk.common.features.infinite_ntk import ReluKernel, Slopes
 from dpntk.common.features.kernel_ridge import class_targets
 from dpntk.common.sources import open_source
 from dpntk.common.storage.container import NOT_PRIVATE_MAGIC, RELEASE_MAGIC, USER_BLOCK, user_block
@@ -22,6 +23,7 @@ from dpntk.release import Acceptance, open_any
 from dpntk.release.distill import Settings, descent, distill
 from dpntk.release.distill.ledger import ledger_of, read_ledger, spent_by
 from dpntk.release.distill.mechanism import exact_gradient
+from dpntk.release.distill.optimiser import begin
 from dpntk.release.file.distilled import DistilledRelease
 from dpntk.release.file.distilled_codec import serialise_distilled
 from tests.conftest import Command, refused
@@ -39,27 +41,32 @@ def run(folder: Path, output: Path, **options: Any) -> DistilledRelease:  # noqa
 
 
 def plain_descent(folder: Path, settings: Settings) -> Tensor:
-    """Kernel inducing points by torch's own Adam and automatic differentiation, float64 (m, D)."""
+    """Kernel inducing points by automatic differentiation, from the class means; float64 (m, D)."""
     (batch,) = open_source(folder).batches(1000)
     classes = int(batch.labels.max()) + 1
     labels = torch.arange(settings.per_class * classes) % classes
-    random = torch.Generator().manual_seed(settings.seed)
-    shape = len(labels), batch.records.shape[1]
-    points = torch.randn(shape, generator=random, dtype=torch.float64) * settings.start
+    points = torch.from_numpy(begin(settings, classes, batch.records.shape[1], 8).points)
+    directions = torch.nn.functional.normalize(torch.from_numpy(batch.records / 256))
+    for point, label in zip(points, labels, strict=True):
+        of_class = directions[torch.from_numpy(batch.labels) == label].sum(0)
+        point += of_class / of_class.norm() * math.sqrt(len(point)) / 4
     points = torch.round(points * 2**16) / 2**16
     problem = Problem(
         points, class_targets(labels, classes), batch.records,
         class_targets(torch.from_numpy(batch.labels), classes), settings.centre,
     )  # fmt: skip
-    adam = torch.optim.Adam([points], eps=1e-300)
-    mean = torch.zeros_like(points)
-    for step in range(1, settings.steps + 1):
+    momentum = covariance = mean = torch.zeros(0)
+    for step in range(2, settings.steps + 1):  # the first one gives class means
+        gradient = plain_gradients(problem).sum(0)
+        products = gradient @ gradient.T / gradient.shape[1]
+        momentum = gradient if step == 2 else momentum.lerp(gradient, 0.1)
+        covariance = products if step == 2 else covariance.lerp(products, 0.05)
+        values, vectors = torch.linalg.eigh(covariance)
+        root = vectors @ (values.clamp_min(1e-6 * values[-1]) ** -0.5).diag() @ vectors.T
         fallen = (1 + math.cos(math.pi * step / (settings.steps + 1))) / 2
-        adam.param_groups[0]["lr"] = settings.learning_rate * (0.1 + 0.9 * fallen)
-        points.grad = plain_gradients(problem).sum(0)
-        adam.step()
+        points -= settings.learning_rate * (0.1 + 0.9 * fallen) * root @ momentum
         points.copy_(torch.round(points * 2**16) / 2**16)
-        mean = points.clone() if step == 1 else mean.lerp(points, 1 - settings.averaging)
+        mean = points.clone() if step == 2 else mean.lerp(points, 1 - settings.averaging)
     return mean
 
 
@@ -75,7 +82,7 @@ def test_a_gradient_is_that_of_whole_records() -> None:
     problem = draw_problem()
     expected = plain_gradients(problem).sum(0).numpy()
     found = exact_gradient(
-        problem.loss_of(2), problem.records, problem.record_targets, centre=problem.centre
+        problem.loss, problem.records, problem.record_targets, centre=problem.centre
     )
     assert np.abs(found - expected).max() < 1e-9 * np.abs(expected).max()
 
@@ -84,16 +91,17 @@ def test_a_record_without_a_finite_gradient_does_not_spoil_the_rest(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     problem = draw_problem()
-    loss, whole = problem.loss, len(problem.records)
-    right = type(loss).coefficients
+    whole = len(problem.records)
+    right = ReluKernel.slopes
 
-    def spoilt(self: Any, records: Tensor, targets: Tensor) -> Any:  # noqa: ANN401
-        found = right(self, records, targets)
-        if len(records) == whole:
-            found.v[5, 2] = math.inf
+    def spoilt(self: ReluKernel, products: Tensor, *squares: Tensor) -> Slopes:
+        found = right(self, products, *squares)
+        if len(products) == whole:
+            found.first[5, 2] = math.inf
         return found
 
-    monkeypatch.setattr(type(loss), "coefficients", spoilt)
+    loss = problem.loss
+    monkeypatch.setattr(ReluKernel, "slopes", spoilt)
     rest = np.delete(np.arange(whole), 5)
     with_it = exact_gradient(loss, problem.records, problem.record_targets, centre=problem.centre)
     without = exact_gradient(
