@@ -18,14 +18,16 @@ from dpntk.common.errors import SchemaError
 from dpntk.common.features.marginals.cells import MOST_CELLS
 from dpntk.common.features.marginals.of_schema import column_of, level_column_of
 from dpntk.common.schema.columns.column import MOST_VALUES, Column
-from dpntk.common.schema.columns.kinds import ColumnKind
+from dpntk.common.schema.columns.kinds import ColumnKind, Transform
 from dpntk.common.schema.csv_format import CsvFormat
 from dpntk.common.schema.draft import Draft
 from dpntk.common.schema.encoding import blocks_of
 from dpntk.common.schema.origin import Origin
+from dpntk.common.schema.private_bounds import approx_bounds_schema, with_private_bounds
 from dpntk.common.schema.table import TableSchema
 from dpntk.common.sources.tables.table import TableSource
 from dpntk.embed.inference.schema import draft_schema
+from dpntk.generate.tables.marginals.matching import round_to_steps
 from dpntk.generate.tables.rows.values import records_of, values_of
 
 BRACKETS = (19282.931640625, 25398.326171875, 41679.34375, 61102.97265625, 167844.53125)
@@ -81,6 +83,8 @@ def test_there_may_be_no_number_between_two() -> None:
     values = [1.0, math.nextafter(1.0, 2.0), 2.0]
     column = Column.continuous("x", 1.0, 2.0, values=values)
     assert column.rounded(np.array([*values, 1.6, 1.4])).tolist() == [*values, 2.0, values[1]]
+    (block,) = blocks_of(TableSchema((column,)))
+    assert np.array_equal(block.encode(np.array(values))[:, 1:], 255 * np.eye(3))
 
 
 def test_rows_are_read_and_made_of_the_list(tmp_path: Path) -> None:
@@ -146,6 +150,22 @@ def test_private_bounds_leave_no_list() -> None:
         Draft.from_toml(text, "it")
 
 
+def test_bounds_that_are_found_leave_no_list() -> None:
+    found = with_private_bounds(FIRM, (0, 64))
+    assert (found.lower, found.upper, found.values) == (0, 64, ())
+    (counted,) = approx_bounds_schema(TableSchema((FIRM,)), ["firm"]).columns
+    assert (counted.transform, counted.values) == (Transform.SIGNED_LOG, ())
+
+
+def test_rows_have_the_features_of_what_is_written() -> None:
+    records = np.random.default_rng(0).random((200, SCHEMA.record_size), dtype=np.float32)
+    round_to_steps(records, SCHEMA)
+    for block, last in zip(blocks_of(SCHEMA), (4, 7, 2), strict=True):
+        ranks = last * records[:, block.place.start]
+        assert np.allclose(ranks, np.rint(ranks), atol=1e-5)
+        assert len(np.unique(np.rint(ranks))) == last + 1
+
+
 def test_what_was_looked_up_is_said() -> None:
     schema = replace(SCHEMA, columns=(replace(FIRM, origin=Origin.FROM_DATA), DOSE))
     assert "bounds, listed values, categories" in schema.from_data[0]
@@ -168,6 +188,7 @@ def test_the_draft_lists_numbers_that_are_few_and_frequent(tmp_path: Path) -> No
         "odd": random.choice([1, 3, 5, 7, 9, 10], rows),
         "visits": np.minimum(random.geometric(0.2, rows) ** 2, 500),  # whose tail is rare
         "weight": random.normal(70, 9, rows),
+        "many": random.permutation(np.resize(np.arange(100) ** 3, rows)),
     }
     expected = {"income", "firm", "cubes", "rate"}
     for table in (pa.table(columns), tmp_path / "a.csv"):
@@ -181,6 +202,9 @@ def test_the_draft_lists_numbers_that_are_few_and_frequent(tmp_path: Path) -> No
             assert column.values == tuple(np.unique(columns[name]).tolist())
             assert (column.lower, column.upper) == (column.values[0], column.values[-1])
         assert found["firm"].kind is ColumnKind.INTEGER
+    doses = random.choice(np.float32([0.1, 0.25, 0.7134]), rows)
+    (column,) = draft_schema(pa.table({"dose": doses}), None, CsvFormat()).schema.columns
+    assert column.values == tuple(np.unique(doses).astype(np.float64).tolist())
     # A single record with another number, and nothing of it is listed.
     columns["firm"][0] = 7_777
     found = draft_schema(pa.table(columns), None, CsvFormat()).schema.by_name

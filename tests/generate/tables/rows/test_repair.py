@@ -11,7 +11,7 @@ from dpntk.common.errors import GeneratorError
 from dpntk.common.schema.columns.column import Column
 from dpntk.common.schema.columns.kinds import ColumnKind, Missing
 from dpntk.common.schema.table import TableSchema
-from dpntk.generate.tables.rows.repair import repair
+from dpntk.generate.tables.rows.repair import _onto_step, repair
 from dpntk.generate.tables.rows.values import Values
 
 ROWS = 3000
@@ -85,6 +85,9 @@ def require_kept(values: Values, schema: TableSchema) -> None:
         ("ill = yes only if a > 99.9",),
         ("discharge = admission + 2", "sex not in (M)"),
         ("least < most", "least != 50"),
+        ("least < 50",),
+        ("most > 10.5",),
+        ("least != 51",),
         ("most >= least + 1", "most - least <= 60"),
         ("least + 3 < a or most != 99", "most > 9.75"),
         ("a - b = 0.3", "total = a + b", "discharge is missing only if pregnant = no"),
@@ -107,6 +110,13 @@ def test_every_row_keeps_the_rules_and_all_bounds(constraints: tuple[str, ...]) 
     assert all(
         np.array_equal(values[n], again[n], equal_nan=values[n].dtype == float) for n in values
     )
+
+
+def test_listed_numbers_move_to_the_next_in_their_direction() -> None:
+    column = next(column for column in COLUMNS if column.name == "most")
+    wanted = np.array([9.8, 9.75, 150.0, 0.0, 98.9])
+    up = np.array([1.0, -1.0, 1.0, -1.0, -1.0])
+    assert _onto_step(column, wanted, up).tolist() == [10.5, 9.75, 150.0, 0.0, 10.5]
 
 
 def test_what_keeps_the_rules_stays_as_it_is() -> None:
