@@ -202,7 +202,7 @@ def test_the_draft_lists_numbers_that_are_few_and_frequent(tmp_path: Path) -> No
             assert column.values == tuple(np.unique(columns[name]).tolist())
             assert (column.lower, column.upper) == (column.values[0], column.values[-1])
         assert found["firm"].kind is ColumnKind.INTEGER
-    doses = random.choice(np.float32([0.1, 0.25, 0.7134]), rows)
+    doses = random.choice(np.array([0.1, 0.25, 0.7134], np.float32), rows)
     (column,) = draft_schema(pa.table({"dose": doses}), None, CsvFormat()).schema.columns
     assert column.values == tuple(np.unique(doses).astype(np.float64).tolist())
     # A single record with another number, and nothing of it is listed.
