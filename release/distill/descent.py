@@ -1,4 +1,4 @@
-"""The descent of a distillation: a step draws a batch and adds noise to clipped gradients."""
+"""The descent of a distillation: a step draws a batch and adds noise to sums of it."""
 
 from __future__ import annotations
 

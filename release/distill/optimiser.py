@@ -96,7 +96,6 @@ def descend(state: State, gradient: Matrix, settings: Settings, side: int | None
     """
     if settings.smoothing and side is not None:
         gradient = _smooth(gradient, side, settings.smoothing)
-    taken = state.taken + 1
     if state.begun <= steps_of_means(settings):
         return _at_means(state, state.momentum + gradient, settings, side)
     covariance = gradient @ gradient.T / gradient.shape[1]
@@ -110,7 +109,7 @@ def descend(state: State, gradient: Matrix, settings: Settings, side: int | None
     points = _on_grid(state.points - rate * _even(momentum, spread))
     averaging = settings.averaging
     mean = points if mean is None else averaging * mean + (1 - averaging) * points
-    return State(points, momentum, spread, mean, state.begun, taken)
+    return State(points, momentum, spread, mean, state.begun, state.taken + 1)
 
 
 def _at_means(state: State, sums: Matrix, settings: Settings, side: int | None) -> State:

@@ -37,16 +37,13 @@ class SlicedMatrix:
             float64 (n, l). With s slices, an entry is wrong by about k 2^(-22 s) of the product of
             the largest values.
         """
-        lefts = _cut(left, self._digits, len(self._parts))
+        count = len(self._parts)
+        lefts = _cut(left, self._digits, count)
+        pairs = [(i, j) for i in range(count) for j in range(count - i)]
         total = lefts[0] @ self._parts[0]
-        for i, j in self._pairs():
+        for i, j in pairs[1:]:
             total += lefts[i] @ self._parts[j]
         return total
-
-    def _pairs(self) -> list[tuple[int, int]]:
-        """The slices whose products matter, but for the first two."""
-        count = len(self._parts)
-        return [(i, j) for i in range(count) for j in range(count - i)][1:]
 
 
 def _digits(terms: int) -> int:

@@ -79,13 +79,17 @@ def test_nor_out_of_the_configuration(
     assert not (configuration / "allowed_signers").exists()
 
 
-@pytest.mark.parametrize(
+keeps_progress = pytest.mark.parametrize(
     ("command", "work"),
     [
         (("embed", "images", "--width", "5"), ".embedding.h5.work"),
         (("distill", "images", "--eps", "1"), ".release.h5.distill"),
     ],
 )
+"""Commands that keep their progress, and the folder where they do."""
+
+
+@keeps_progress
 def test_progress_is_kept_where_it_belongs(
     dpntk: Command,
     folder: Path,
@@ -106,13 +110,7 @@ def test_progress_is_kept_where_it_belongs(
     assert list(elsewhere.iterdir()) == []
 
 
-@pytest.mark.parametrize(
-    ("command", "work"),
-    [
-        (("embed", "images", "--width", "5"), ".embedding.h5.work"),
-        (("distill", "images", "--eps", "1"), ".release.h5.distill"),
-    ],
-)
+@keeps_progress
 def test_progress_is_not_kept_where_another_user_could_exchange_it(
     dpntk: Command,
     folder: Path,
