@@ -36,7 +36,7 @@ from dpntk.evaluate.images.records import read_real, read_synthetic
 from dpntk.generate import PointSettings, TrainingSettings, generate, load_generator, points_to
 from dpntk.release import PrivacyParameters, release
 from dpntk.release.distill import Settings, distill
-from dpntk.release.distill.mechanism import clipped_sum, exact_gradient, noisy_gradient
+from dpntk.release.distill.mechanism import clipped_sum, exact_gradient, gradient_of, noisy_sums
 from dpntk.release.distill.settings import WITHOUT_NOISE
 from tests.helpers.problems import draw_problem, plain_gradients
 
@@ -89,8 +89,11 @@ def compare_clipping(batch: int, points: int, inputs: int) -> None:
         "clipped shares, without noise": lambda: clipped_sum(
             problem.loss, records, targets, centre=centre, clip_norm=0.3
         ),
-        "clipped shares with noise": lambda: noisy_gradient(
-            problem.loss, records, targets, centre=centre, clip_norm=0.3, noise_multiplier=2.0
+        "clipped shares with noise": lambda: gradient_of(
+            problem.loss,
+            noisy_sums(
+                problem.loss, records, targets, centre=centre, clip_norm=0.3, noise_multiplier=2.0
+            ),
         ),
         "clipped vmap(grad), without noise": by_vmap,
     }

@@ -21,7 +21,7 @@ from ..mechanism.subsampled_gaussian import sampled_epsilon
 from .class_means import ClassMeans
 from .gradients import SupportLoss
 from .ledger import Spending
-from .mechanism import Step, exact_gradient, noisy_gradient
+from .mechanism import Step, exact_gradient, gradient_of, noisy_sums
 from .optimiser import State, begin, descend, steps_of_means
 from .progress import RunFolder
 from .sampling import poisson_sample
@@ -91,7 +91,7 @@ def take_steps(
             if run is None:
                 gradient = exact_gradient(step, values, wanted, centre=settings.centre)
             else:
-                gradient = noisy_gradient(
+                sums = noisy_sums(
                     step,
                     values,
                     wanted,
@@ -99,6 +99,7 @@ def take_steps(
                     clip_norm=settings.clip_norm,
                     noise_multiplier=run.noise_multiplier,
                 )
+                gradient = gradient_of(step, sums)
             state = descend(state, gradient, settings, side)
             folder.save(state)
             if state.begun % every == 0:

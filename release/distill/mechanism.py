@@ -51,44 +51,6 @@ Step = SupportLoss | ClassMeans
 """What a step sums, from public numbers alone."""
 
 
-def noisy_gradient(
-    step: Step,
-    records: NDArray[np.uint8],
-    targets: Tensor,
-    *,
-    centre: int,
-    clip_norm: float,
-    noise_multiplier: float,
-) -> NDArray[np.float64]:
-    """The gradient over a batch, from noisy sums of clipped shares.
-
-    Guarantee:
-        For a batch drawn by `sampling.poisson_sample`, the result is a function of public numbers
-        and of `noisy_sums`.
-
-    Args:
-        step: what is summed.
-        records: uint8 (b, D); b may be 0.
-        targets: float64 (b, c).
-        centre: the pixel value that counts as 0.
-        clip_norm: the norm to which longer shares are clipped.
-        noise_multiplier: standard deviation of the noise at sensitivity 1.
-
-    Returns:
-        float64 (m, D), over the clip norm.
-
-    Raises:
-        BudgetError: the noise does not fit 64 bits.
-    """
-    sums = noisy_sums(
-        step, records, targets,
-        centre=centre, clip_norm=clip_norm, noise_multiplier=noise_multiplier,
-    )  # fmt: skip
-    parts = torch.from_numpy(sums).split([math.prod(shape) for shape in step.shapes])
-    shaped = (part.view(shape) for part, shape in zip(parts, step.shapes, strict=True))
-    return step.gradient(*shaped).numpy()
-
-
 def noisy_sums(
     step: Step,
     records: NDArray[np.uint8],
@@ -98,7 +60,7 @@ def noisy_sums(
     clip_norm: float,
     noise_multiplier: float,
 ) -> NDArray[np.float64]:
-    """The sums of clipped shares over a batch, with noise; arguments as of `noisy_gradient`.
+    """The sums of clipped shares over a batch, with noise.
 
     Guarantee:
         For a batch drawn by `sampling.poisson_sample`, the result is that of the subsampled
@@ -107,6 +69,14 @@ def noisy_sums(
         Gaussian noise of sigma^2 >= (noise_multiplier ONE)^2 + 9 on every coordinate, drawn
         independently from the operating system's randomness. (docs/privacy/proofs.md, statements 7,
         15 and 16.)
+
+    Args:
+        step: what is summed.
+        records: uint8 (b, D); b may be 0.
+        targets: float64 (b, c).
+        centre: the pixel value that counts as 0.
+        clip_norm: the norm to which longer shares are clipped.
+        noise_multiplier: standard deviation of the noise at sensitivity 1.
 
     Returns:
         float64, all sums one after the other, over the clip norm.
@@ -118,6 +88,24 @@ def noisy_sums(
     sums = clipped_sum(step, records, targets, centre=centre, clip_norm=clip_norm)
     noisy: NDArray[np.float64] = (sums + discrete_gaussian(sums.size, sigma)) / ONE
     return noisy
+
+
+def gradient_of(step: Step, sums: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The gradient over a batch, from its noisy sums.
+
+    Guarantee:
+        It is a function of public numbers and of the sums.
+
+    Args:
+        step: what was summed.
+        sums: from `noisy_sums`.
+
+    Returns:
+        float64 (m, D), over the clip norm.
+    """
+    parts = torch.from_numpy(sums).split([math.prod(shape) for shape in step.shapes])
+    shaped = (part.view(shape) for part, shape in zip(parts, step.shapes, strict=True))
+    return step.gradient(*shaped).numpy()
 
 
 def exact_gradient(

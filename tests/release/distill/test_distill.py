@@ -90,7 +90,7 @@ class Steps:
         self.die_at: int | None = None
         self.die_after_noise = True
         # As they are there now: a test may have put something else in their place.
-        sample, gradient = vars(descent)["poisson_sample"], vars(descent)["noisy_gradient"]
+        sample, gradient = vars(descent)["poisson_sample"], vars(descent)["gradient_of"]
 
         def sampled(records: int, rate: float) -> NDArray[np.int64]:
             if len(self.batches) + 1 == self.die_at and not self.die_after_noise:
@@ -99,16 +99,16 @@ class Steps:
             self.batches.append(sample(records, rate).tolist())
             return np.array(self.batches[-1], dtype=np.int64)
 
-        def drawn(loss: Any, *rest: Any, **options: Any) -> NDArray[np.float64]:  # noqa: ANN401
-            self.points.append(loss.points.numpy().copy())
-            self.gradients.append(gradient(loss, *rest, **options))
+        def drawn(step: mechanism.Step, sums: NDArray[np.float64]) -> NDArray[np.float64]:
+            self.points.append(step.points.numpy().copy())
+            self.gradients.append(gradient(step, sums))
             if len(self.gradients) == self.die_at:
                 self.die_at = None
                 raise KeyboardInterrupt
             return self.gradients[-1]
 
         monkeypatch.setattr(descent, "poisson_sample", sampled)
-        monkeypatch.setattr(descent, "noisy_gradient", drawn)
+        monkeypatch.setattr(descent, "gradient_of", drawn)
 
 
 @pytest.fixture
@@ -215,7 +215,7 @@ def test_no_two_steps_have_the_same_noise(
         sums.append(noisy_sums(step, records, targets, **settings))
         return sums[-1]
 
-    monkeypatch.setattr(mechanism, "noisy_sums", noted)
+    monkeypatch.setattr(descent, "noisy_sums", noted)
     monkeypatch.setattr(descent, "poisson_sample", lambda records, rate: np.empty(0, np.int64))
     run(folder, tmp_path)
     run(folder, tmp_path, output=tmp_path / "again.h5", compose=lambda total: True)
