@@ -36,17 +36,17 @@ from ...common.schema.table import TableSchema
 from ...release.file.model import Release
 from ..kernels.mean_embedding import LOW_SIGNAL, released_mean
 from ..output.generator_file import Arrays, arrays_of_map
+from .dependence.product_departures import ReleasedMoments
+from .dependence.table_departures import ReleasedCounts
 from .marginals.matching import round_to_steps
 from .marginals.released import is_noise
 from .moves.base import Moves
 from .moves.conditioned import ConditionEnergy, Pool
 from .moves.counts import Counts
-from .moves.departures import ReleasedMoments
 from .moves.goal import Departures, Goal
 from .moves.relu_features import ReluFeatures, has_relu_features
 from .moves.resample import ResamplingMoves
 from .moves.swap import SwapMoves
-from .moves.table_departures import ReleasedCounts
 from .representative import representative
 from .reweighting import Rows
 

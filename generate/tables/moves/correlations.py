@@ -2,8 +2,8 @@
 
 Swaps leave the marginal of every column as it is, so only the dependence between columns is left to
 match. Beside the energies of the other features, rows get a quadratic form in the standardised
-numbers and the indicators of categories. Each coefficient has a ridge penalty (`pooling`), so that
-products lost in noise are left to the other features.
+numbers and the indicators of categories. Each coefficient has a ridge penalty
+(`dependence.product_pooling`), so that products lost in noise are left to the other features.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ import torch
 from torch import Tensor
 
 from ....common.schema.encoding import Block
-from .departures import Departure, ReleasedMoments
+from ..dependence.product_departures import Departure, ReleasedMoments
+from ..dependence.product_pooling import pooled_products
 from .learning_rates import LearningRates
-from .pooling import pooled_products
 
 _LEAST_EIGENVALUE: Final = 0.03
 """Least eigenvalue of the target correlations: no combination of numbers is nearly constant."""

@@ -6,15 +6,12 @@ Each row's cell in every table is kept, so that a changed value updates only few
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Final
 
 import torch
 from torch import Tensor
 
 from ....common.schema.encoding import Block
-
-NUMBER: Final = torch.int32
-"""Type of a cell's index among those of all tables, which are fewer than 2^24."""
+from ..dependence.table_departures import CELL
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,7 +37,7 @@ class ColumnTables:
         """Build from sides and tables (2, k), and the strides of all (sides, tables)."""
         sides, tables = pairs
         own, among = sides.unique(return_inverse=True)
-        return cls(tables, sides, stride[sides, tables][:, None].to(NUMBER), own, among)
+        return cls(tables, sides, stride[sides, tables][:, None].to(CELL), own, among)
 
 
 @dataclass(frozen=True, eq=False)

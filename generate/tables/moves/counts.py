@@ -7,7 +7,7 @@ penalty: the noise variance over the variance of the table's departure from inde
 from the released shares minus the noise (empirical Bayes). So a table of independent columns has no
 effect, and a cell that hardly any row occupies has little. Tables of two numbers have a smaller
 ridge, because they can be denoised better: neighbouring cells are alike if the two depend on each
-other as Gaussian numbers do (`copula`).
+other as Gaussian numbers do (`dependence.copula`).
 
 Columns that determine one another would hardly be matched by single swaps. So rows, and the
 coefficients, are initialised along the tree of the most informative pairs (Chow and Liu 1968,
@@ -24,12 +24,18 @@ import torch
 from torch import Tensor
 
 from ....common.schema.encoding import Block
-from .chow_liu import TableShares, chow_liu_tree
-from .count_moves import NUMBER, ColumnTables, CountCopyGains, CountSwapGains, RowCells
+from ..dependence.chow_liu import TableShares, chow_liu_tree
+from ..dependence.table_departures import (
+    CELL,
+    ReleasedCounts,
+    TableDeparture,
+    TablePlaces,
+    shares_among,
+)
+from ..dependence.table_pooling import PooledTables, pooled_tables
+from ..dependence.table_posterior import TableObservation, posterior_tables
+from .count_moves import ColumnTables, CountCopyGains, CountSwapGains, RowCells
 from .learning_rates import LearningRates
-from .table_departures import ReleasedCounts, TableDeparture, TablePlaces, shares_among
-from .table_pooling import PooledTables, pooled_tables
-from .table_posterior import TableObservation, posterior_tables
 
 _BATCH: Final = 2_000
 _EXACT: Final = 1e-9
@@ -56,7 +62,7 @@ class Counts:
         looks = _observations(released, own, seen)
         tables, wanted = zip(*posterior_tables(looks, shares_of), strict=True)
         self._places = places = TablePlaces(tables, released.levels)
-        self._strides, self._starts = places.strides.T.float(), places.starts[:, None].to(NUMBER)
+        self._strides, self._starts = places.strides.T.float(), places.starts[:, None].to(CELL)
         self._tables_of = {
             start: ColumnTables.of(torch.tensor(pairs).T, places.strides)
             for start, pairs in places.of_columns.items()
@@ -135,7 +141,7 @@ class Counts:
     def cells(self, codes: Tensor) -> Tensor:
         """The index of each row's cell in each table, among the cells of all, int32 (tables, n)."""
         # Integers of at most 24 bits, which float32 holds exactly.
-        return (self._strides @ codes.float()).to(NUMBER) + self._starts
+        return (self._strides @ codes.float()).to(CELL) + self._starts
 
     def shares(self, records: Tensor) -> Tensor:
         """The share of each cell among rows."""

@@ -11,9 +11,9 @@ from torch import Tensor
 
 from ....common.runtime.threads import Each
 from ....common.schema.encoding import Block
-from .departures import Departure, ReleasedMoments
+from ..dependence.product_departures import Departure, ReleasedMoments
+from ..dependence.table_departures import ReleasedCounts, TableDeparture, shares_among
 from .relu_features import ReluFeatures
-from .table_departures import ReleasedCounts, TableDeparture, shares_among
 
 STRENGTH: Final = 0.01
 """Prior mean of the strength of dependence, the variance of the weights that turn independent rows

@@ -18,8 +18,8 @@ from dpntk.common.schema.encoding import NumericEncoding, blocks_of
 from dpntk.common.schema.table import TableSchema
 from dpntk.embed import Embedding, SourceOptions, TangentOptions, embed
 from dpntk.generate.kernels.mean_embedding import released_mean
+from dpntk.generate.tables.dependence.product_departures import ReleasedMoments
 from dpntk.generate.tables.moves.correlations import Correlations, ProductGains
-from dpntk.generate.tables.moves.departures import ReleasedMoments
 from dpntk.generate.tables.refinement import refinement_of
 from dpntk.release import PrivacyParameters, Release
 from dpntk.release.mechanism.gaussian import NoiseScale, NoisySums

@@ -16,10 +16,10 @@ from dpntk.common.schema.encoding import blocks_of
 from dpntk.common.schema.table import TableSchema
 from dpntk.embed import SourceOptions, TangentOptions, embed
 from dpntk.generate.tables import refinement as refinement_module
+from dpntk.generate.tables.dependence.table_departures import ReleasedCounts
 from dpntk.generate.tables.moves.counts import Counts
 from dpntk.generate.tables.moves.goal import Goal
 from dpntk.generate.tables.moves.resample import ResamplingMoves
-from dpntk.generate.tables.moves.table_departures import ReleasedCounts
 from dpntk.generate.tables.refinement import Refinement, refinement_of
 from dpntk.release import PrivacyParameters
 from dpntk.release.publishing.pipeline import unrecorded_release

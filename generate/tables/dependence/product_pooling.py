@@ -20,7 +20,7 @@ from typing import Final
 import torch
 from torch import Tensor
 
-from .departures import EXACT, Departure
+from .product_departures import EXACT, Departure
 
 _LIKE_OTHERS: Final = 8.0
 """With this many products, a pair's own variance and that of all pairs weigh equally."""

@@ -7,8 +7,8 @@ import pytest
 import torch
 from numpy.typing import NDArray
 
-from dpntk.generate.tables.moves.table_departures import TableDeparture
-from dpntk.generate.tables.moves.table_pooling import pooled_tables
+from dpntk.generate.tables.dependence.table_departures import TableDeparture
+from dpntk.generate.tables.dependence.table_pooling import pooled_tables
 
 TABLES, CELLS = 40, 16
 SIZES = torch.full((TABLES,), CELLS)

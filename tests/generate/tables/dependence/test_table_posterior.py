@@ -10,8 +10,8 @@ import torch
 from numpy.typing import NDArray
 
 from dpntk.common.features.marginals.cells import MarginalColumn, MarginalGroup
-from dpntk.generate.tables.moves.table_departures import shares_among
-from dpntk.generate.tables.moves.table_posterior import TableObservation, posterior_tables
+from dpntk.generate.tables.dependence.table_departures import shares_among
+from dpntk.generate.tables.dependence.table_posterior import TableObservation, posterior_tables
 
 ROWS = 20_000
 FIRST, SECOND = MarginalColumn(0, 1, 64, -1), MarginalColumn(1, 1, 64, -1)

@@ -19,11 +19,12 @@ from torch import Tensor
 
 from ....common.features.joint import Parts
 from ....common.features.marginals.cells import MarginalColumn, MarginalGroup
-from .count_moves import NUMBER
 
 SharesOf = Callable[[MarginalColumn], Tensor]
 """Gives the share of each cell of a column among rows, float64 (cells,)."""
 
+CELL: Final = torch.int32
+"""Type of a cell's index among those of all tables, which are fewer than 2^24."""
 _EXACT: Final = 1e-9
 """Floor for shares of cells."""
 _SAME: Final = torch.tensor([[1.0, -1.0], [-1.0, 1.0]], dtype=torch.float64)
@@ -89,7 +90,7 @@ class TablePlaces:
         self.sizes = torch.tensor([table.dimension for table in self.tables])
         self.sides = list(dict.fromkeys(side for table in tables for side in table.sides))
         self._merging = [
-            side.merge(torch.arange(side.unmerged.dimension)).to(NUMBER) for side in self.sides
+            side.merge(torch.arange(side.unmerged.dimension)).to(CELL) for side in self.sides
         ]
 
     @cached_property

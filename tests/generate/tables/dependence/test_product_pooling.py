@@ -9,8 +9,12 @@ import pytest
 import torch
 from numpy.typing import NDArray
 
-from dpntk.generate.tables.moves.departures import Departure
-from dpntk.generate.tables.moves.pooling import PooledProducts, pooled_products, posterior
+from dpntk.generate.tables.dependence.product_departures import Departure
+from dpntk.generate.tables.dependence.product_pooling import (
+    PooledProducts,
+    pooled_products,
+    posterior,
+)
 
 COLUMNS = 24
 FREE = ~torch.eye(COLUMNS, dtype=torch.bool)

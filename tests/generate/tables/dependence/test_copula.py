@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from scipy.stats import multivariate_normal, norm
 
+from dpntk.generate.tables.dependence.copula import NoisyTable, PairCopulas, Shares
 from dpntk.generate.tables.marginals.denoising import table_shares
-from dpntk.generate.tables.moves.copula import NoisyTable, PairCopulas, Shares
 
 ROWS = np.array([0.1, 0.25, 0.05, 0.2, 0.15, 0.25])
 COLUMNS = np.array([0.5, 0.02, 0.08, 0.4])

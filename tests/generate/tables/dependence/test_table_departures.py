@@ -10,7 +10,7 @@ import torch
 from numpy.typing import NDArray
 
 from dpntk.common.features.marginals.cells import MarginalColumn, MarginalGroup
-from dpntk.generate.tables.moves.table_departures import (
+from dpntk.generate.tables.dependence.table_departures import (
     ReleasedCounts,
     TableDeparture,
     TablePlaces,

@@ -10,7 +10,11 @@ import torch
 from torch import Tensor
 
 from dpntk.common.features.moments import MomentFeatures
-from dpntk.generate.tables.moves.departures import Departure, ReleasedMoments, mean_products
+from dpntk.generate.tables.dependence.product_departures import (
+    Departure,
+    ReleasedMoments,
+    mean_products,
+)
 
 INPUTS = 40
 YES_NO, OTHER, OF_THREE = 10, 20, 30

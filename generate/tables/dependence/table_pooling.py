@@ -1,9 +1,9 @@
 """Estimate the departure of a class's tables from independence, using all classes.
 
-As with products of columns (`pooling`), tables of one class depart from independence much as those
-of other classes do: a priori by g + d, where g is common to the classes. Each table has its own
-variances of g and d, estimated from its cells (empirical Bayes), minus what noise alone would
-exceed one time in six.
+As with products of columns (`product_pooling`), tables of one class depart from independence much
+as those of other classes do: a priori by g + d, where g is common to the classes. Each table has
+its own variances of g and d, estimated from its cells (empirical Bayes), minus what noise alone
+would exceed one time in six.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from .pooling import pool_observations
+from .product_pooling import pool_observations
 from .table_departures import TableDeparture
 
 _EXACT: Final = 1e-9

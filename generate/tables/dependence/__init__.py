@@ -1,0 +1,1 @@
+"""How the columns of a class depend on each other, estimated from what a release says of them."""
