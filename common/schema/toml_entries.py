@@ -8,7 +8,7 @@ from datetime import date, datetime
 from typing import Any, NamedTuple
 
 from ..errors import SchemaError
-from .columns.column import MOST_DECIMALS
+from .columns.checks import MOST_DECIMALS
 from .columns.dtypes import DTYPES, LARGEST
 from .columns.kinds import ColumnKind, Transform
 from .private_bounds import widest_bounds

@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 
 from ...common.display.representations import RedactedRepr
 from ...common.features.marginals.cells import MOST_CELLS
-from ...common.schema.columns.column import MOST_VALUES, Column
+from ...common.schema.columns.checks import MOST_VALUES
+from ...common.schema.columns.column import Column
 from ...common.schema.columns.dtypes import LARGEST
 from ...common.schema.columns.kinds import ColumnKind, Missing, Transform
 

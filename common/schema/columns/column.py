@@ -6,42 +6,21 @@ import datetime as dt
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields
 from enum import Enum
-from itertools import pairwise
 from numbers import Integral, Real
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from ...display.representations import BriefRepr
 from ...errors import SchemaError
-from ..classes import MOST_CLASSES
-from ..names import require_name
-from ..origin import Origin
-from .dates import ISO_DATE, ISO_TIME, DateFormat, TimeUnit, iso_text, seconds_of
-from .dtypes import (
-    DATE_DTYPES,
-    DTYPES,
-    DURATION_DTYPES,
-    LARGEST,
-    number_of,
-    range_of_integers,
-)
-from .durations import LONGEST, DurationFormat
+from .checks import require_consistent
+from .durations import DurationFormat
 from .entries import read_entries
-from .granule import Granule, granule_of
-from .kinds import ColumnKind, Missing, Transform
-
-MOST_DECIMALS: Final = 15
-MOST_VALUES: Final = 128
-"""The most values of a numeric column that can be listed. Marginals have a cell for each."""
-_FIRST: Final = seconds_of("0001-01-01")
-_LAST: Final = seconds_of("9999-12-31T23:59:59")
-_LAST_IN_NANOSECONDS: Final = seconds_of("2262-01-01")
+from .fields import ColumnFields
+from .kinds import ColumnKind, Missing
 
 
 @dataclass(frozen=True, repr=False)
-class Column(BriefRepr):
+class Column(ColumnFields):
     """A column of a table: what is publicly known about its values.
 
     Make one with `integer`, `continuous`, `categorical`, `boolean`, `date`, `datetime` or
@@ -78,24 +57,13 @@ class Column(BriefRepr):
         unit: the step to which times and durations are truncated; seconds if None.
         format: how dates, times and durations are written as texts (`dates.DateFormat`,
             `durations.DurationFormat`); as in ISO 8601 if empty.
+
+    Raises:
+        SchemaError: a field is impossible, or fields contradict each other.
     """
 
-    name: str
-    kind: ColumnKind
-    dtype: str
-    lower: float | None = None
-    upper: float | None = None
-    categories: tuple[str, ...] = ()
-    other: str | None = None
-    transform: Transform = Transform.NONE
-    missing: Missing = Missing.REFUSED
-    origin: Origin = Origin.DECLARED
-    kind_origin: Origin = Origin.DECLARED
-    step: float | None = None
-    decimals: int | None = None
-    values: tuple[float, ...] = ()
-    unit: TimeUnit | None = None
-    format: str = ""
+    def __post_init__(self) -> None:
+        require_consistent(self)
 
     @classmethod
     def integer(
@@ -326,252 +294,6 @@ class Column(BriefRepr):
             said["missing"] = (Missing.INDICATOR if kind.numeric else Missing.CATEGORY).value
         return cls.from_json({"name": name, "kind": kind.value, **said})
 
-    def __post_init__(self) -> None:
-        require_name(self.name, "a column")
-        known = DTYPES
-        if self.kind.timed:
-            known = ("string", *(DATE_DTYPES if self.kind.temporal else DURATION_DTYPES))
-        if self.dtype not in known:
-            raise self._wrong(f"dtype {self.dtype!r}: known are {', '.join(known)}")
-        if self.kind_origin is not Origin.DECLARED and (
-            self.origin is not Origin.PRIVATE or self.kind_origin is not Origin.FROM_DATA
-        ):
-            raise self._wrong('kind_origin is "from-data", of a column of origin "private"')
-        if not self.kind.timed and (self.unit or self.format):
-            raise self._wrong("unit and format are of dates, times and durations")
-        if self.kind.temporal:
-            self._require_dates()
-        elif self.kind.timed:
-            self._require_durations()
-        if self.kind.numeric:
-            self._require_bounds()
-            self._require_multiples()
-            self._require_values()
-        else:
-            self._require_categories()
-
-    def _wrong(self, what: str, value: str | None = None) -> SchemaError:
-        """An error; bounds and categories go into `value`, because a draft's are from records."""
-        return SchemaError(f"column {self.name!r}: {what}", value)
-
-    def _require_bounds(self) -> None:
-        lower, upper = self.lower, self.upper
-        if lower is None or upper is None:
-            raise self._wrong("a numeric column has the bounds lower and upper")
-        if self.categories or self.other is not None:
-            raise self._wrong("a numeric column has bounds, not categories")
-        if self.kind is not ColumnKind.CONTINUOUS and not (type(lower) is type(upper) is int):
-            raise self._wrong("the bounds of integers are integers")
-        if self.kind is ColumnKind.CONTINUOUS and not (type(lower) is type(upper) is float):
-            raise self._wrong("the bounds of continuous values are floats")
-        if not -LARGEST <= lower < upper <= LARGEST:
-            raise self._wrong(
-                "its bounds have to go up, between -2^53 and 2^53", f"{lower} to {upper}"
-            )
-        if self.transform is Transform.LOG1P and lower < 0:
-            raise self._wrong("log1p needs a lower bound of at least 0; signed-log does not")
-        if self.missing is Missing.CATEGORY:
-            raise self._wrong('a numeric column has missing = "indicator" or "refused"')
-        if self.dtype in ("string", "bool") and not self.kind.timed:
-            raise self._wrong(f"dtype {self.dtype} does not hold numbers")
-        if self.kind is ColumnKind.CONTINUOUS and "int" in self.dtype:
-            raise self._wrong(f"dtype {self.dtype} holds integers: its kind is integer")
-        if self.kind is ColumnKind.INTEGER and "int" in self.dtype:
-            least, most = range_of_integers(self.dtype)
-            if lower < least or upper > most:
-                raise self._wrong(
-                    f"dtype {self.dtype} does not hold its bounds", f"{lower} to {upper}"
-                )
-
-    def _require_dates(self) -> None:
-        if self.transform is not Transform.NONE or (self.step, self.decimals) != (None, None):
-            raise self._wrong("dates and times have a unit, and no transform, step or decimals")
-        if self.kind is ColumnKind.DATE and self.unit is not None:
-            raise self._wrong('the unit of dates is a day; kind = "datetime" has others')
-        if self.dtype != "string" and (self.dtype == "date32") != (self.kind is ColumnKind.DATE):
-            raise self._wrong(f"dtype {self.dtype} is not of a {self.kind.value}")
-        try:
-            form = self.date_format
-        except SchemaError as error:
-            raise self._wrong(str(error)) from error
-        if form.has_time != (self.kind is ColumnKind.DATETIME):
-            raise self._wrong(f"format {form.text!r} is not of a {self.kind.value}")
-        bounds = [bound * self.seconds for bound in (self.lower, self.upper) if bound is not None]
-        if not all(_FIRST <= bound <= _LAST for bound in bounds):
-            raise self._wrong("its bounds are between the years 1 and 9999")
-        if self.dtype == "timestamp[ns]" and not all(abs(b) < _LAST_IN_NANOSECONDS for b in bounds):
-            raise self._wrong("dtype timestamp[ns] holds the years 1678 to 2261")
-
-    def _require_durations(self) -> None:
-        if (self.step, self.decimals) != (None, None):
-            raise self._wrong("durations have a unit, and no step or decimals")
-        try:
-            finest = self.duration_format.finest
-        except SchemaError as error:
-            raise self._wrong(str(error)) from error
-        if finest > self.seconds:
-            raise self._wrong(f"format {self.format!r} does not write its unit: say a longer one")
-        bounds = [bound * self.seconds for bound in (self.lower, self.upper) if bound is not None]
-        if not all(abs(bound) <= LONGEST for bound in bounds):
-            raise self._wrong("its bounds are at most 10,000,000 days")
-        if self.dtype == "duration[ns]" and not all(abs(b) < _LAST_IN_NANOSECONDS for b in bounds):
-            raise self._wrong("dtype duration[ns] holds durations of up to 292 years")
-
-    def _require_multiples(self) -> None:
-        if self.step is not None and self.decimals is not None:
-            raise self._wrong("it has either step or decimals, not both")
-        if self.decimals is not None and self.kind is not ColumnKind.CONTINUOUS:
-            raise self._wrong("decimals are of continuous values")
-        whole = type(self.decimals) is int
-        if self.decimals is not None and not (whole and 0 <= self.decimals <= MOST_DECIMALS):
-            raise self._wrong(f"decimals are 0 to {MOST_DECIMALS}")
-        if self.step is not None and not 0 < self.step <= LARGEST:
-            raise self._wrong("step is a number above 0")
-        if self.kind is ColumnKind.INTEGER and self.step is not None and type(self.step) is not int:
-            raise self._wrong("the step of integers is an integer")
-        if self.step is None and self.decimals is None:
-            return
-        granule, (lower, upper) = self.granule, self.bounds
-        assert granule is not None
-        if granule.digits > MOST_DECIMALS or max(-lower, upper) * 10**granule.digits > LARGEST:
-            raise self._wrong("its step is too small for its bounds")
-        ends = np.array([lower, upper], dtype=np.float64)
-        if not np.array_equal(granule.rounded(ends), ends):
-            raise self._wrong(
-                f"its bounds are multiples of {granule.size:g}, as its values are",
-                f"{lower} to {upper}",
-            )
-
-    def _require_values(self) -> None:
-        if not self.values:
-            return
-        if self.kind.timed:
-            raise self._wrong("values are of numbers, not of dates, times and durations")
-        if self.origin is Origin.PRIVATE:
-            raise self._wrong("its values are listed, so its bounds were not found privately")
-        if (self.step, self.decimals, self.transform) != (None, None, Transform.NONE):
-            raise self._wrong("a column whose values are listed has no step, decimals or transform")
-        if not 2 <= len(self.values) <= MOST_VALUES:
-            raise self._wrong(
-                f"{len(self.values)} values: 2 to {MOST_VALUES} can be listed; for more, leave "
-                "values out, and say lower and upper alone"
-            )
-        whole = self.kind is ColumnKind.INTEGER
-        if not all(type(value) is (int if whole else float) for value in self.values):
-            raise self._wrong(f"its values are {'integers' if whole else 'floats'}")
-        if not all(a < b for a, b in pairwise(self.values)):
-            raise self._wrong("its values are listed in increasing order")
-        if (self.values[0], self.values[-1]) != self.bounds:
-            raise self._wrong("its values begin with lower and end with upper")
-
-    def _require_categories(self) -> None:
-        if self.step is not None or self.decimals is not None or self.values:
-            raise self._wrong("a column of categories has no step, no decimals and no values")
-        if self.lower is not None or self.upper is not None:
-            raise self._wrong("a column of categories has no bounds")
-        if self.transform is not Transform.NONE:
-            raise self._wrong("a column of categories has no transform")
-        if not 1 <= len(self.categories) <= MOST_CLASSES:
-            raise self._wrong(f"{len(self.categories)} categories: 1 to {MOST_CLASSES} can be")
-        if len(set(self.categories)) != len(self.categories):
-            raise self._wrong("two categories have the same name")
-        for category in self.categories:
-            require_name(category, f"column {self.name!r}: a category", empty=True)
-        if self.kind is ColumnKind.BOOLEAN and len(self.categories) != 2:
-            raise self._wrong("a boolean column has two categories: false first, then true")
-        if self.other is not None and self.other not in self.categories:
-            raise self._wrong(f"other = {self.other!r} is not among its categories")
-        if self.missing is Missing.INDICATOR:
-            raise self._wrong('a column of categories has missing = "category" or "refused"')
-        if self.dtype == "bool" and self.categories not in (("false", "true"), ("true", "false")):
-            raise self._wrong("the categories of dtype bool are false and true")
-        if self.dtype not in ("string", "bool"):
-            for category in self.categories:
-                if number_of(category, self.dtype) is None:
-                    raise self._wrong(
-                        f"dtype {self.dtype} does not hold a category: write it like -12 or 0.5, "
-                        "or say string",
-                        category,
-                    )
-            if len(set(self.numbers)) != len(self.numbers):
-                raise self._wrong("two categories are the same number")
-
-    @property
-    def numbers(self) -> tuple[float, ...]:
-        """The numbers that its categories stand for, as its dtype holds them; empty for texts."""
-        found = (number_of(category, self.dtype) for category in self.categories)
-        return tuple(number for number in found if number is not None)
-
-    @property
-    def bounds(self) -> tuple[float, float]:
-        """The smallest and the largest value of a numeric column."""
-        assert self.lower is not None
-        assert self.upper is not None
-        return self.lower, self.upper
-
-    @property
-    def granule(self) -> Granule | None:
-        """The number of which all values are multiples; None if there is none."""
-        return granule_of(self.kind, self.step, self.decimals)
-
-    @property
-    def is_rounded(self) -> bool:
-        """Whether `rounded` changes numbers: they have a granule, or are listed."""
-        return bool(self.values) or self.granule is not None
-
-    def rounded(self, numbers: NDArray[np.float64]) -> NDArray[np.float64]:
-        """The nearest of the listed values, or multiples of the granule; NaN stays NaN."""
-        if self.values:
-            nearest = np.array(self.values, dtype=np.float64)[self.ranks(numbers)]
-            return np.where(np.isnan(numbers), np.nan, nearest)
-        return numbers if self.granule is None else self.granule.rounded(numbers)
-
-    def ranks(self, numbers: NDArray[np.float64]) -> NDArray[np.int64]:
-        """The index of the nearest of the listed values; halfway, of the larger one."""
-        values = np.array(self.values, dtype=np.float64)
-        # Halves are exact, and IEEE 754 fixes sums: the same on every processor. There may be no
-        # number between two values.
-        middles = np.maximum(values[:-1] / 2 + values[1:] / 2, np.nextafter(values[:-1], np.inf))
-        return np.searchsorted(middles, numbers, side="right").astype(np.int64)
-
-    @property
-    def different(self) -> int | None:
-        """The number of values that have a place each, at equal distances.
-
-        These are listed values, or those that differ by its granule, without a transform.
-        """
-        if self.values:
-            return len(self.values)
-        if self.granule is None or self.transform is not Transform.NONE:
-            return None
-        lower, upper = self.bounds
-        return self.granule.steps(upper - lower) + 1
-
-    @property
-    def seconds(self) -> int:
-        """The seconds in a step of dates, times and durations."""
-        if self.kind is ColumnKind.DATE:
-            return TimeUnit.DAY.seconds
-        return (self.unit or TimeUnit.SECOND).seconds
-
-    @property
-    def date_format(self) -> DateFormat:
-        """How texts write dates and times."""
-        usual = ISO_DATE if self.kind is ColumnKind.DATE else ISO_TIME
-        return DateFormat(self.format or usual)
-
-    @property
-    def duration_format(self) -> DurationFormat:
-        """How texts write durations."""
-        return DurationFormat(self.format)
-
-    @property
-    def choices(self) -> int:
-        """Number of categories, including that of missing values; 0 for a numeric column."""
-        if self.kind.numeric:
-            return 0
-        return len(self.categories) + (self.missing is Missing.CATEGORY)
-
     def to_json(self) -> dict[str, Any]:
         """A plain mapping that `from_json` reads back; default values are left out."""
         document: dict[str, Any] = {}
@@ -585,13 +307,6 @@ class Column(BriefRepr):
                 value = self.bound_text(int(value))
             document[entry.name] = list(value) if isinstance(value, tuple) else value
         return document
-
-    def bound_text(self, steps: int) -> str:
-        """A bound of dates, times or durations, given in steps, as ISO 8601 text."""
-        seconds = steps * self.seconds
-        if not self.kind.temporal:
-            return DurationFormat().write(np.array([seconds]))[0]
-        return iso_text(seconds, with_time=self.kind is ColumnKind.DATETIME)
 
     @classmethod
     def from_json(cls, document: Mapping[str, Any]) -> Column:

@@ -17,7 +17,8 @@ from hypothesis import strategies as st
 from dpntk.common.errors import SchemaError
 from dpntk.common.features.marginals.cells import MOST_CELLS
 from dpntk.common.features.marginals.of_schema import column_of, level_column_of
-from dpntk.common.schema.columns.column import MOST_VALUES, Column
+from dpntk.common.schema.columns.checks import MOST_VALUES
+from dpntk.common.schema.columns.column import Column
 from dpntk.common.schema.columns.kinds import ColumnKind, Transform
 from dpntk.common.schema.csv_format import CsvFormat
 from dpntk.common.schema.draft import Draft
