@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 from typing import Final
 
 import numpy as np
@@ -13,14 +12,12 @@ from scipy.special import log_ndtr
 from ...common.adjacency import Adjacency
 from ...common.errors import FormatError, SchemaError
 from ...common.features.base import FeatureMap, sensitivity, share_of_exchange
-from ...common.features.joint import JointFeatures, parts_of
+from ...common.features.columns_of_schema import require_columns_of
+from ...common.features.joint import JointFeatures
 from ...common.features.joint_image import JointImageFeatures
-from ...common.features.marginals.map import MarginalFeatures
-from ...common.features.moments import MomentFeatures
 from ...common.ledger import Entry
 from ...common.schema import Schema
 from ...common.schema.privacy_unit import PrivacyUnit, rows_per_unit
-from ...common.schema.table import TableSchema
 from ..mechanism.gaussian import SMOOTHING
 from .model import EmbeddingGuarantee
 from .ranges import require_possible_figures
@@ -124,7 +121,10 @@ def require_fitting(
         raise FormatError("the class weights are not positive shares of 1")
     if schema.record_size != feature_map.record_size or schema.levels != feature_map.levels:
         raise FormatError("schema and feature map disagree about a record's size")
-    _require_marginals_of(schema, feature_map)
+    try:
+        require_columns_of(schema, feature_map)
+    except SchemaError as error:
+        raise FormatError(str(error)) from error
 
 
 def _require_counted(
@@ -165,34 +165,3 @@ def _require_epsilon(name: str, claimed: float, multiplier: float, delta: float)
     low, high = claimed * (1 - _TOLERANCE) - _OVERSTATED, claimed * (1 + _TOLERANCE)
     if not log_delta(multiplier, high) <= target <= log_delta(multiplier, low):
         raise FormatError(f"{name} does not follow from sigma, the sensitivity and delta")
-
-
-def _require_marginals_of(schema: Schema, feature_map: FeatureMap) -> None:
-    marginals = feature_map.marginals if isinstance(feature_map, JointFeatures) else feature_map
-    if not isinstance(marginals, MarginalFeatures):
-        return
-    wrong = FormatError("the marginals are not those of the schema's columns")
-    if not isinstance(schema, TableSchema):
-        raise wrong
-    try:
-        groups = marginals.names_of_groups(schema)
-        known = [
-            replace(
-                MarginalFeatures.of(schema, groups=groups, fine=fine),
-                group_length=marginals.group_length,
-            )
-            for fine in (False, True)
-        ]
-        by_level = marginals.by_level and (
-            MarginalFeatures.of(schema, groups=groups, fine=True, undecided=True).by_level
-        )
-        if not groups and any(not column.kind.numeric for column in schema.features):
-            known.append(MarginalFeatures.of(schema, numbers=False))
-    except SchemaError as error:
-        raise wrong from error
-    if marginals.unmerged not in known or marginals.by_level != by_level:
-        raise wrong
-    moments = parts_of(feature_map).moments
-    # Which numeric column is the target, and how much more it weighs, is the owner's choice.
-    if moments is not None and replace(moments, target=None) != MomentFeatures.of(schema):
-        raise FormatError("the products of columns are not those of the schema's columns")

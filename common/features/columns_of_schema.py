@@ -1,0 +1,57 @@
+"""Whether a feature map's columns are those of a schema."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from ..errors import SchemaError
+from ..schema import Schema
+from ..schema.table import TableSchema
+from .base import FeatureMap
+from .joint import parts_of
+from .marginals.map import MarginalFeatures
+from .moments import MomentFeatures
+
+
+def require_columns_of(schema: Schema, feature_map: FeatureMap) -> None:
+    """Check that marginals and products of columns are those of a schema's columns.
+
+    Embeddings and releases may come from strangers: elsewhere in the records' values there would
+    be cells without a column.
+
+    Raises:
+        SchemaError: they are not; the message says which.
+    """
+    parts = parts_of(feature_map)
+    if parts.marginals is not None and not _are_marginals_of(schema, parts.marginals):
+        raise SchemaError("the marginals are not those of the schema's columns")
+    # Which numeric column is the target, and how much more it weighs, is the owner's choice.
+    moments = parts.moments
+    if moments is not None and (
+        not isinstance(schema, TableSchema)
+        or replace(moments, target=None) != MomentFeatures.of(schema)
+    ):
+        raise SchemaError("the products of columns are not those of the schema's columns")
+
+
+def _are_marginals_of(schema: Schema, marginals: MarginalFeatures) -> bool:
+    if not isinstance(schema, TableSchema):
+        return False
+    try:
+        groups = marginals.names_of_groups(schema)
+        known = [
+            replace(
+                MarginalFeatures.of(schema, groups=groups, fine=fine),
+                group_length=marginals.group_length,
+            )
+            for fine in (False, True)
+        ]
+        by_level = marginals.by_level and (
+            MarginalFeatures.of(schema, groups=groups, fine=True, undecided=True).by_level
+        )
+        if not groups and any(not column.kind.numeric for column in schema.features):
+            known.append(MarginalFeatures.of(schema, numbers=False))
+    except SchemaError:
+        return False
+    own = replace(marginals.unmerged, undecided=False)
+    return own in known and marginals.by_level == by_level
