@@ -22,6 +22,7 @@ from ...common.errors import TrustError
 from ...common.storage import untrusted_files
 from ...common.storage.atomic import OWN_MODE, write_atomically, write_failures
 from ...common.storage.config import config_folder
+from ...common.storage.container import RELEASE_BEGINS
 from ...common.storage.locks import locked
 from .sshsig import KEY_TYPE, NAMESPACE, PublicKey
 
@@ -161,6 +162,12 @@ def load_public_key(path: Path) -> PublicKey:
     Raises:
         TrustError: there is no such file, or it holds something else.
     """
+    with untrusted_files.opened(path, None, refusal=TrustError) as file:
+        is_signed = file.read(len(RELEASE_BEGINS)) == RELEASE_BEGINS
+    if is_signed:
+        raise TrustError(
+            f"{path}: a release: give the public key of whoever signed it, a .pub file"
+        )
     content = untrusted_files.read(path, _LARGEST_FILE, refusal=TrustError)
     text = content.decode("utf-8", "replace").rstrip("\r\n")
     if text.startswith("-----BEGIN"):

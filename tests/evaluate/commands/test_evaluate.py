@@ -200,6 +200,15 @@ def test_the_whole_path(dpntk: Command, files: Path, two_kinds: None) -> None:
     assert "do not say that they come from release.h5" in foreign.stderr
 
 
+def test_real_rows_that_are_tested_on_themselves_are_noted(dpntk: Command, files: Path) -> None:
+    """They score as nothing synthetic can, and whoever compares should know why."""
+    same = "--baseline and --test hold the same records"
+    for train, said in (("test.csv", True), ("train.csv", False)):
+        done = dpntk("evaluate", "synthetic", "--test", "test.csv", "--baseline", train)
+        assert done.code == 0, done.stderr
+        assert (same in done.stderr) is said
+
+
 def test_options_for_tables_are_refused_for_images(dpntk: Command, tmp_path: Path) -> None:
     (tmp_path / "synthetic").mkdir()
     done = dpntk("evaluate", "--test", "x", "--keep-negatives", "0.4")

@@ -285,6 +285,8 @@ def test_trust_is_added_listed_and_removed(
     assert dpntk("trust", "add", "alice", "key.pub").code == 1
     assert "under the name alice" in dpntk("trust", "add", "bob", "key.pub").stderr
     assert "a private key: give its public half" in dpntk("trust", "add", "eve", "key").stderr
+    (tmp_path / "release.h5").write_bytes(RELEASE_MAGIC.ljust(1 << 21, b"\0"))
+    refused(dpntk("trust", "add", "eve", "release.h5"), "a release: give the public key of")
     other = make_key(tmp_path / "other").public.line
     refused(dpntk("trust", "add", "alice", other), f"trusted already, with key {key.fingerprint}")
     listed = dpntk("trust", "list").stdout
