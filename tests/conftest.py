@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import subprocess
 import sys
@@ -42,6 +43,14 @@ SIDE, CLASSES = 8, 3
 torch.set_num_threads(1)
 os.environ["OMP_NUM_THREADS"] = "1"
 threadpool_limits(1)  # what has been loaded already, and looked at the environment then
+gc.disable()  # until all tests are collected: what is loaded for them stays
+
+
+def pytest_collection_finish() -> None:
+    """From here on garbage is collected, but never looked for among what was there before."""
+    gc.freeze()
+    gc.set_threshold(10_000)
+    gc.enable()
 
 
 @dataclass(frozen=True)
