@@ -16,9 +16,9 @@ ROOMS := common embed release generate evaluate
 
 .PHONY: setup test lint tree types imports pytest test-cuda notebooks docs demo clean
 
-# Types are checked beside the tests: mypy has use of one core only.
-test: lint imports
-	$(MAKE) -j2 types pytest
+# Types and imports are checked beside the tests: what checks them has use of one core only.
+test: lint
+	$(MAKE) -j2 pytest imports types
 
 setup: $(READY)
 

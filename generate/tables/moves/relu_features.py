@@ -157,9 +157,9 @@ class ReluFeatures:
         parts = order.split(2 * _PAIRS)
 
         def exchange(rows: Tensor, draws: np.random.Generator) -> None:
-            here = records[rows]
+            here = records.index_select(0, rows)
             form.swap(here, blocks, draws, energies)
-            records[rows] = here
+            records.index_copy_(0, rows, here)
 
         _share(exchange, parts, random, each)
 
