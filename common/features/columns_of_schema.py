@@ -16,8 +16,7 @@ from .moments import MomentFeatures
 def require_columns_of(schema: Schema, feature_map: FeatureMap) -> None:
     """Check that marginals and products of columns are those of a schema's columns.
 
-    Embeddings and releases may come from strangers: elsewhere in the records' values there would
-    be cells without a column.
+    Embeddings and releases may come from strangers, whose marginals might count what is no column.
 
     Raises:
         SchemaError: they are not; the message says which.
