@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from ...common.arguments import path_from
 from ...common.display.representations import RedactedRepr
 from ...common.errors import EmbeddingError, SchemaError
+from ...common.features.approx_bounds import is_approx_bounds
 from ...common.features.base import FeatureMap, weights_digest
 from ...common.features.columns_of_schema import require_columns_of
 from ...common.features.registry import feature_map_from_spec
@@ -94,7 +95,8 @@ class Embedding(RedactedRepr):
             raise SchemaError("embedding: schema and feature map disagree about a record's size")
         if not self.schema.levels == self.feature_map.levels == self.grid.levels:
             raise SchemaError("embedding: schema, feature map and grid disagree about the levels")
-        require_columns_of(self.schema, self.feature_map)
+        if not is_approx_bounds(self.schema, self.feature_map):
+            require_columns_of(self.schema, self.feature_map)
 
         unit = self.schema.privacy_unit
         protected = None if unit is None else unit.column
