@@ -22,20 +22,17 @@ def require_columns_of(schema: Schema, feature_map: FeatureMap) -> None:
         SchemaError: they are not; the message says which.
     """
     parts = parts_of(feature_map)
-    if parts.marginals is not None and not _are_marginals_of(schema, parts.marginals):
+    if parts.marginals is None:  # and no products, which stand beside marginals only
+        return
+    if not isinstance(schema, TableSchema) or not _are_marginals_of(schema, parts.marginals):
         raise SchemaError("the marginals are not those of the schema's columns")
     # Which numeric column is the target, and how much more it weighs, is the owner's choice.
     moments = parts.moments
-    if moments is not None and (
-        not isinstance(schema, TableSchema)
-        or replace(moments, target=None) != MomentFeatures.of(schema)
-    ):
+    if moments is not None and replace(moments, target=None) != MomentFeatures.of(schema):
         raise SchemaError("the products of columns are not those of the schema's columns")
 
 
-def _are_marginals_of(schema: Schema, marginals: MarginalFeatures) -> bool:
-    if not isinstance(schema, TableSchema):
-        return False
+def _are_marginals_of(schema: TableSchema, marginals: MarginalFeatures) -> bool:
     try:
         groups = marginals.names_of_groups(schema)
         known = [

@@ -95,8 +95,6 @@ class Embedding(RedactedRepr):
             raise SchemaError("embedding: schema and feature map disagree about a record's size")
         if not self.schema.levels == self.feature_map.levels == self.grid.levels:
             raise SchemaError("embedding: schema, feature map and grid disagree about the levels")
-        if not is_approx_bounds(self.schema, self.feature_map):
-            require_columns_of(self.schema, self.feature_map)
 
         unit = self.schema.privacy_unit
         protected = None if unit is None else unit.column
@@ -255,4 +253,7 @@ def _understand(contents: Contents) -> Embedding:
     if not embedding.records:
         raise SchemaError("no record was added up")
     embedding.totals.require_possible(embedding.grid)
+    # Counts of magnitudes, from which bounds are found, have more cells than other marginals.
+    if not is_approx_bounds(embedding.schema, embedding.feature_map):
+        require_columns_of(embedding.schema, embedding.feature_map)
     return embedding
