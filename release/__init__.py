@@ -26,16 +26,15 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Final
 
-from ..common.adjacency import Adjacency
-from .file.distilled import DistilledGuarantee, DistilledRelease, OpenedDistilled
-from .file.model import EmbeddingGuarantee, Guarantee, Opened, OpenedRelease, Release
-from .file.reader import open_any, open_release
-from .signing.keys import SigningKey, load_key, make_key, own_key
-from .signing.policy import Acceptance, SignedBy
-
 if TYPE_CHECKING:
+    from ..common.adjacency import Adjacency
+    from .file.distilled import DistilledGuarantee, DistilledRelease, OpenedDistilled
+    from .file.model import EmbeddingGuarantee, Guarantee, Opened, OpenedRelease, Release
+    from .file.reader import open_any, open_release
     from .publishing.parameters import ClassCounts, PrivacyParameters
     from .publishing.pipeline import release
+    from .signing.keys import SigningKey, load_key, make_key, own_key
+    from .signing.policy import Acceptance, SignedBy
 
 __all__ = [
     "Acceptance",
@@ -60,20 +59,36 @@ __all__ = [
     "release",
 ]
 
-_LAZY: Final = {
-    "ClassCounts": "publishing.parameters",
-    "PrivacyParameters": "publishing.parameters",
-    "release": "publishing.pipeline",
+_MODULES: Final = {
+    "Acceptance": ".signing.policy",
+    "Adjacency": "..common.adjacency",
+    "ClassCounts": ".publishing.parameters",
+    "DistilledGuarantee": ".file.distilled",
+    "DistilledRelease": ".file.distilled",
+    "EmbeddingGuarantee": ".file.model",
+    "Guarantee": ".file.model",
+    "Opened": ".file.model",
+    "OpenedDistilled": ".file.distilled",
+    "OpenedRelease": ".file.model",
+    "PrivacyParameters": ".publishing.parameters",
+    "Release": ".file.model",
+    "SignedBy": ".signing.policy",
+    "SigningKey": ".signing.keys",
+    "load_key": ".signing.keys",
+    "make_key": ".signing.keys",
+    "open_any": ".file.reader",
+    "open_release": ".file.reader",
+    "own_key": ".signing.keys",
+    "release": ".publishing.pipeline",
 }
-"""Name to the module that defines it. These make releases, so they reach the room that reads
-sensitive records; whoever only opens a release must not import that. For the same reason `generate`
-and `evaluate` import `dpntk.release.file.reader`."""
+"""The module of each name. What makes releases reaches the room that reads sensitive records, which
+whoever only opens a release must not import; and who makes a key need not wait for torch."""
 
 
 def __getattr__(name: str) -> object:
-    if name not in _LAZY:
+    if name not in _MODULES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"{__name__}.{_LAZY[name]}"), name)
+    return getattr(import_module(_MODULES[name], __name__), name)
 
 
 def __dir__() -> list[str]:
