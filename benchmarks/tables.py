@@ -50,10 +50,11 @@ from dpntk.embed import embed, save_embedding
 from dpntk.embed.feature_options.kinds import options_for
 from dpntk.embed.inference.schema import draft_schema
 from dpntk.evaluate.tables.baselines import independent_columns
+from dpntk.evaluate.tables.options import MOST_RECORDS
 from dpntk.evaluate.tables.report import figures_of
 from dpntk.evaluate.tables.scores import HARD_PRC, HARD_ROC
 from dpntk.evaluate.tables.table import Table, read_real_table, read_synthetic_table
-from dpntk.evaluate.tables.task import MOST_RECORDS, task_for
+from dpntk.evaluate.tables.task import task_for
 from dpntk.evaluate.tables.utility import CONSTANT, Row, evaluate_tables
 from dpntk.generate import TableSettings, generate
 from dpntk.release import PrivacyParameters, release

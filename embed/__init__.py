@@ -26,25 +26,32 @@ The public names, by what they are for:
   `tangent_features_of` takes a torch network of yours.
 """
 
-from ..common.ledger import PrivacyBudget
-from ..common.schema.columns.column import Column
-from ..common.schema.draft import Draft
-from ..common.schema.privacy_unit import PrivacyUnit
-from ..common.schema.table import TableSchema
-from ..common.schema.toml import read_schema, save_schema
-from ..common.sources import SourceOptions, open_source
-from .feature_options.base import FeatureOptions
-from .feature_options.drawn import HermiteOptions
-from .feature_options.fourier import FourierOptions
-from .feature_options.perceptual import PerceptualOptions
-from .feature_options.pixels import PixelOptions
-from .feature_options.tangent import TangentOptions
-from .from_torch import tangent_features_of
-from .inference.schema import draft_schema
-from .merge import merge, merge_files
-from .pipeline import embed
-from .sums.file import Embedding, load_embedding
-from .sums.saving import save_embedding
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ..common.lazy import attach
+
+if TYPE_CHECKING:
+    from ..common.ledger import PrivacyBudget
+    from ..common.schema.columns.column import Column
+    from ..common.schema.draft import Draft
+    from ..common.schema.privacy_unit import PrivacyUnit
+    from ..common.schema.table import TableSchema
+    from ..common.schema.toml import read_schema, save_schema
+    from ..common.sources import SourceOptions, open_source
+    from .feature_options.base import FeatureOptions
+    from .feature_options.drawn import HermiteOptions
+    from .feature_options.fourier import FourierOptions
+    from .feature_options.perceptual import PerceptualOptions
+    from .feature_options.pixels import PixelOptions
+    from .feature_options.tangent import TangentOptions
+    from .from_torch import tangent_features_of
+    from .inference.schema import draft_schema
+    from .merging import merge, merge_files
+    from .pipeline import embed
+    from .sums.file import Embedding, load_embedding
+    from .sums.saving import save_embedding
 
 __all__ = [
     "Column",
@@ -71,3 +78,32 @@ __all__ = [
     "save_schema",
     "tangent_features_of",
 ]
+
+__getattr__, __dir__ = attach(
+    __name__,
+    {
+        "Column": "..common.schema.columns.column",
+        "Draft": "..common.schema.draft",
+        "Embedding": ".sums.file",
+        "FeatureOptions": ".feature_options.base",
+        "FourierOptions": ".feature_options.fourier",
+        "HermiteOptions": ".feature_options.drawn",
+        "PerceptualOptions": ".feature_options.perceptual",
+        "PixelOptions": ".feature_options.pixels",
+        "PrivacyBudget": "..common.ledger",
+        "PrivacyUnit": "..common.schema.privacy_unit",
+        "SourceOptions": "..common.sources",
+        "TableSchema": "..common.schema.table",
+        "TangentOptions": ".feature_options.tangent",
+        "draft_schema": ".inference.schema",
+        "embed": ".pipeline",
+        "load_embedding": ".sums.file",
+        "merge": ".merging",
+        "merge_files": ".merging",
+        "open_source": "..common.sources",
+        "read_schema": "..common.schema.toml",
+        "save_embedding": ".sums.saving",
+        "save_schema": "..common.schema.toml",
+        "tangent_features_of": ".from_torch",
+    },
+)

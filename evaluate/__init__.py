@@ -19,12 +19,19 @@ The public names, by what they are for:
 - Show a release and its synthetic records on one page of HTML: `write_report`.
 """
 
-from .html.report import write_report
-from .images.report import ImageEvaluation
-from .pipeline import evaluate
-from .report import Evaluation
-from .tables.options import TableOptions
-from .tables.report import TableEvaluation
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ..common.lazy import attach
+
+if TYPE_CHECKING:
+    from .html.report import write_report
+    from .images.report import ImageEvaluation
+    from .pipeline import evaluate
+    from .report import Evaluation
+    from .tables.options import TableOptions
+    from .tables.report import TableEvaluation
 
 __all__ = [
     "Evaluation",
@@ -34,3 +41,15 @@ __all__ = [
     "evaluate",
     "write_report",
 ]
+
+__getattr__, __dir__ = attach(
+    __name__,
+    {
+        "Evaluation": ".report",
+        "ImageEvaluation": ".images.report",
+        "TableEvaluation": ".tables.report",
+        "TableOptions": ".tables.options",
+        "evaluate": ".pipeline",
+        "write_report": ".html.report",
+    },
+)

@@ -21,11 +21,18 @@ The public names, by what they are for:
 - Write points for kernel regression in place of images: `points_to`, with `PointSettings`.
 """
 
-from .fit.recipe import ComposedSettings
-from .fit.settings import TableSettings, TrainingSettings
-from .images.inducing_points import PointSettings
-from .pipeline import generate
-from .synthetic import SavedGenerator, Synthetic, load_generator, points_to, sample_to
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ..common.lazy import attach
+
+if TYPE_CHECKING:
+    from .fit.recipe import ComposedSettings
+    from .fit.settings import TableSettings, TrainingSettings
+    from .images.inducing_points import PointSettings
+    from .pipeline import generate
+    from .synthetic import SavedGenerator, Synthetic, load_generator, points_to, sample_to
 
 __all__ = [
     "ComposedSettings",
@@ -39,3 +46,19 @@ __all__ = [
     "points_to",
     "sample_to",
 ]
+
+__getattr__, __dir__ = attach(
+    __name__,
+    {
+        "ComposedSettings": ".fit.recipe",
+        "PointSettings": ".images.inducing_points",
+        "SavedGenerator": ".synthetic",
+        "Synthetic": ".synthetic",
+        "TableSettings": ".fit.settings",
+        "TrainingSettings": ".fit.settings",
+        "generate": ".pipeline",
+        "load_generator": ".synthetic",
+        "points_to": ".synthetic",
+        "sample_to": ".synthetic",
+    },
+)

@@ -6,7 +6,7 @@ import os
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 from ..common.arguments import Location, argument, path_from, require_kind, whole
 from ..common.errors import GeneratorError, OutputError
@@ -15,6 +15,7 @@ from ..common.schema.table import TableSchema
 from ..release.file.distilled import AnyOpened, OpenedDistilled, holds_points
 from ..release.file.model import Opened, OpenedRelease
 from ..release.file.reader import open_any
+from .defaults import MOST_IMAGES, MOST_ROWS, option
 from .distilled import export_points
 from .fit.descent import Training
 from .fit.recipe import ComposedSettings, Recipe, composed, require_generator
@@ -36,12 +37,6 @@ from .synthetic import (
 )
 from .tables.pipeline import fit_table
 from .tables.rows.conditional import require_condition
-
-MOST_IMAGES: Final = 60_000
-MOST_ROWS: Final = 1_000_000
-"""How many records are made by default; fewer if the release was made from fewer."""
-OPTIONS: Final = {"count": "--records", "learning_rate": "--lr"}
-"""Command-line options whose names differ from those of the arguments."""
 
 
 def generate(
@@ -199,7 +194,7 @@ def require_nothing_to_train(wanted: Mapping[str, object]) -> None:
     """
     for name, value in wanted.items():
         if value is not None:
-            said = argument(name, option=OPTIONS.get(name, ""))
+            said = option(name)
             raise GeneratorError(f"{said}: the release is of a distilled set: nothing to train")
 
 

@@ -23,8 +23,9 @@ The public names, by what they are for:
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
+
+from ..common.lazy import attach
 
 if TYPE_CHECKING:
     from ..common.adjacency import Adjacency
@@ -59,38 +60,28 @@ __all__ = [
     "release",
 ]
 
-_MODULES: Final = {
-    "Acceptance": ".signing.policy",
-    "Adjacency": "..common.adjacency",
-    "ClassCounts": ".publishing.parameters",
-    "DistilledGuarantee": ".file.distilled",
-    "DistilledRelease": ".file.distilled",
-    "EmbeddingGuarantee": ".file.model",
-    "Guarantee": ".file.model",
-    "Opened": ".file.model",
-    "OpenedDistilled": ".file.distilled",
-    "OpenedRelease": ".file.model",
-    "PrivacyParameters": ".publishing.parameters",
-    "Release": ".file.model",
-    "SignedBy": ".signing.policy",
-    "SigningKey": ".signing.keys",
-    "load_key": ".signing.keys",
-    "make_key": ".signing.keys",
-    "open_any": ".file.reader",
-    "open_release": ".file.reader",
-    "own_key": ".signing.keys",
-    "release": ".publishing.pipeline",
-}
-"""The module of each name. What makes releases reaches the room that reads sensitive records, which
-whoever only opens a release must not import; and who makes a key need not wait for torch."""
-
-
-def __getattr__(name: str) -> object:
-    if name not in _MODULES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(_MODULES[name], __name__), name)
-
-
-def __dir__() -> list[str]:
-    """What `help` and completion show: also what has not been used yet."""
-    return sorted({*globals(), *__all__})
+__getattr__, __dir__ = attach(
+    __name__,
+    {
+        "Acceptance": ".signing.policy",
+        "Adjacency": "..common.adjacency",
+        "ClassCounts": ".publishing.parameters",
+        "DistilledGuarantee": ".file.distilled",
+        "DistilledRelease": ".file.distilled",
+        "EmbeddingGuarantee": ".file.model",
+        "Guarantee": ".file.model",
+        "Opened": ".file.model",
+        "OpenedDistilled": ".file.distilled",
+        "OpenedRelease": ".file.model",
+        "PrivacyParameters": ".publishing.parameters",
+        "Release": ".file.model",
+        "SignedBy": ".signing.policy",
+        "SigningKey": ".signing.keys",
+        "load_key": ".signing.keys",
+        "make_key": ".signing.keys",
+        "open_any": ".file.reader",
+        "open_release": ".file.reader",
+        "own_key": ".signing.keys",
+        "release": ".publishing.pipeline",
+    },
+)

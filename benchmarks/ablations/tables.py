@@ -27,9 +27,10 @@ from pyarrow import parquet
 from dpntk.common.schema.table import TableSchema
 from dpntk.common.sources.options import SourceOptions
 from dpntk.embed import FeatureOptions, TangentOptions, embed, save_embedding
+from dpntk.evaluate.tables.options import MOST_RECORDS
 from dpntk.evaluate.tables.report import figures_of
 from dpntk.evaluate.tables.table import Table, read_real_table
-from dpntk.evaluate.tables.task import MOST_RECORDS, task_for
+from dpntk.evaluate.tables.task import task_for
 from dpntk.evaluate.tables.utility import evaluate_tables
 from dpntk.generate import TableSettings
 from dpntk.generate.kernels.mean_embedding import pooled_mean

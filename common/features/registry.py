@@ -3,20 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Any
 
 from numpy.typing import NDArray
 
 from ..errors import SchemaError
 from .base import FEATURE_MAPS, FeatureMap
-
-_BESIDE_OTHERS: Final = ("joint", "joint-image", "marginals")
-DEFAULT_FEATURES: Final = "ntk"
-FEATURES: Final = (
-    DEFAULT_FEATURES,
-    *sorted({*FEATURE_MAPS.entries()} - {DEFAULT_FEATURES, *_BESIDE_OTHERS}),
-)
-"""The maps that can be chosen by name."""
 
 
 def feature_map_from_spec(spec: object, weights: Mapping[str, NDArray[Any]]) -> FeatureMap:

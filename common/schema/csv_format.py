@@ -14,6 +14,8 @@ from .text_encodings import require_encoding
 POINT: Final = "."
 COMMA: Final = ","
 """Decimal marks, which may precede the fractional digits of a number."""
+MISSING_TEXTS: Final = ("", "NA", "NaN", "nan", "null", "NULL")
+"""Texts that drafts of schemas take for missing values."""
 
 
 @dataclass(frozen=True, repr=False)

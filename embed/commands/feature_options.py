@@ -4,29 +4,30 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import click
 
 from ...common.cli.options import FiniteRange, all_of
 from ...common.cli.sections import map_option
 from ...common.display.console import notice
+from ...common.features.names import FEATURES
 from ...common.features.ntk.architectures import ARCHITECTURES
 from ...common.features.ntk.layers import ACTIVATIONS
 from ...common.features.ntk.presets import PRESETS
 from ...common.features.ntk.scattering import FRONTS
-from ...common.features.registry import FEATURES
-from ..feature_options.base import FeatureOptions
-from ..feature_options.fourier import DEFAULT_FREQUENCIES
-from ..feature_options.kinds import options_for
-from ..feature_options.tangent import (
+from ..feature_options.defaults import (
     DEFAULT_ACTIVATION,
     DEFAULT_ARCH,
+    DEFAULT_FREQUENCIES,
     DEFAULT_MARGINALS,
     DEFAULT_MOMENTS,
 )
 
-MakeOptions = Callable[..., FeatureOptions]
+if TYPE_CHECKING:
+    from ..feature_options.base import FeatureOptions
+
+MakeOptions = Callable[..., "FeatureOptions"]
 """Makes the options of the chosen kind from those given and from the command's own."""
 OF_THE_MAP: Final = (
     "features", "arch", "width", "activation", "front", "frequencies", "length_scale", "marginals",
@@ -126,6 +127,8 @@ def feature_options(command: Callable[..., None]) -> Callable[..., None]:
 
     @functools.wraps(command)
     def with_options(**given: Any) -> None:  # noqa: ANN401 - handed on
+        from ..feature_options.kinds import options_for  # --help need not wait for torch
+
         said = {name: given.pop(name) for name in OF_THE_MAP}
         kind, preset = said.pop("features"), said["preset"]
         options_for(kind, **said)  # refuses nonsense early

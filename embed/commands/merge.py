@@ -11,7 +11,6 @@ from ...common.cli.options import PATH, elsewhere, output_option, overwrite_opti
 from ...common.display.console import console, notice, warning
 from ...common.display.text import counted, typed
 from ...common.storage.atomic import followed
-from ..merge import merge_files
 
 
 @click.command("merge")
@@ -27,6 +26,8 @@ def command(embeddings: tuple[Path, ...], output: Path, overwrite: bool) -> None
     more than a million records in all. No record may be in two of them. What was released from one
     of them before counts for its records; release from the sum only from now on.
     """
+    from ..merging import merge_files  # --help need not wait for torch
+
     whole = merge_files(embeddings, output, overwrite=overwrite)
     output = followed(output)
     console.print(

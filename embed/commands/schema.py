@@ -19,12 +19,11 @@ from ...common.cli.options import (
 from ...common.cli.prompts import is_terminal
 from ...common.display.console import console, warning
 from ...common.display.text import counted, typed
-from ...common.schema.csv_format import COMMA, POINT, CsvFormat
+from ...common.schema.csv_format import COMMA, MISSING_TEXTS, POINT, CsvFormat
 from ...common.schema.draft import SCHEMA_BEGINS
 from ...common.schema.privacy_unit import declared_unit
 from ...common.schema.toml import COST
 from ...common.storage.atomic import SENSITIVE_MODE, require_absent, write_atomically
-from ..inference.schema import MISSING_TEXTS, draft_schema
 from .accepting import accepted
 
 
@@ -95,6 +94,8 @@ def command(
     Bounds and categories are looked up in the data. Replace each by what is publicly known, or
     check that it is the same, and confirm it. Until then the file is as sensitive as the data.
     """
+    from ..inference.schema import draft_schema  # --help need not wait for torch
+
     if accept and not is_terminal():
         raise click.UsageError("--accept asks on a terminal: elsewhere edit the schema")
     require_absent(output, overwrite=overwrite, cost=COST, begins=SCHEMA_BEGINS.encode())

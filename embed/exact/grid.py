@@ -9,6 +9,8 @@ from ...common.errors import SchemaError
 from ...common.numerics.unit import LARGEST_SHIFT, LARGEST_SUM, SMALLEST_SHIFT, units_per_one
 
 DEFAULT_CAPACITY: Final = 2**20
+MOST_RECORDS: Final = 2**62
+"""The most records that can be spoken of; sums have room for fewer."""
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from ...common.arguments import argument, require_kind
 from ...common.display.representations import BriefRepr
 from ...common.errors import SchemaError
 from ...common.features.base import FeatureMap
-from ...common.features.registry import DEFAULT_FEATURES
+from ...common.features.names import DEFAULT_FEATURES
 from ...common.features.torchscript import PublicModule
 from ...common.registry import Registry
 from ...common.schema import Schema

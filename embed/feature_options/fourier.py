@@ -17,8 +17,8 @@ from ...common.schema import Schema
 from ...common.schema.encoding import blocks_of
 from ...common.schema.table import TableSchema
 from .base import FEATURE_OPTIONS, SeededOptions
+from .defaults import DEFAULT_FREQUENCIES
 
-DEFAULT_FREQUENCIES: Final = 5000
 _MOST_FREQUENCIES: Final = 1 << 20
 _VALUES_PER_SQUARED_LENGTH: Final = 7.5
 """DP-MERF's squared length scale for MNIST is 105: the number of pixels divided by 7.5."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ...common.errors import SchemaError
-from ...common.features.registry import FEATURES
+from ...common.features.names import FEATURES
 from .base import FEATURE_OPTIONS, FeatureOptions, defaults_of, is_asked, named, spelt
 
 

@@ -28,13 +28,8 @@ from ...common.schema.image import ImageSchema
 from ...common.schema.table import TableSchema
 from .base import FEATURE_OPTIONS, SeededOptions, require_weight
 from .columns import pairs_to_choose_among, products_of_columns, read_pairs
+from .defaults import DEFAULT_ACTIVATION, DEFAULT_ARCH, DEFAULT_MARGINALS, DEFAULT_MOMENTS
 
-DEFAULT_ARCH: Final = "fc_1l"
-DEFAULT_ACTIVATION: Final = "relu"
-DEFAULT_MARGINALS: Final = 0.4
-"""Weight of marginals in a feature of norm 1; the network's part then has 0.89 to 0.92."""
-DEFAULT_MOMENTS: Final = 0.3
-"""Weight of products of columns, in a table with at least two columns."""
 _TABLE_WIDTHS: Final = {"fc_1l": "200"}
 """Default widths for tables, where they differ from those for images."""
 _OF_A_NETWORK: Final = ("arch", "width", "activation", "front")

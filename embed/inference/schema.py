@@ -16,7 +16,7 @@ from ...common.errors import DataError, SchemaError
 from ...common.schema.columns.column import Column
 from ...common.schema.columns.dtypes import DTYPES
 from ...common.schema.columns.kinds import Missing
-from ...common.schema.csv_format import CsvFormat
+from ...common.schema.csv_format import MISSING_TEXTS, CsvFormat
 from ...common.schema.draft import Draft
 from ...common.schema.privacy_unit import PrivacyUnit, require_unit_or_none
 from ...common.schema.table import TableSchema
@@ -35,7 +35,6 @@ from .rules import proposed_constraints
 if TYPE_CHECKING:
     import pyarrow as pa
 
-MISSING_TEXTS: Final = ("", "NA", "NaN", "nan", "null", "NULL")
 ANY_MISSING: Final = CsvFormat(missing=MISSING_TEXTS)
 _WHOSE: Final = re.compile(r"(^|.*[^a-zA-Z])id|.*[a-z]I[dD]|ID|Id|.*[^a-zA-Z]ID")
 """Names of columns that may identify a person, such as patient_id."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -12,7 +12,10 @@ from ...common.cli.options import PATH, FiniteRange, count_from, module_option
 from ...common.display.console import TextTable, out, show
 from ...common.errors import AuditError
 from ...release.commands.options import promise_options
-from ..privacy.audit import DEFAULT_CONFIDENCE, DEFAULT_RUNS, SCOPE, Audit, audit
+from ..privacy.defaults import DEFAULT_CONFIDENCE, DEFAULT_RUNS
+
+if TYPE_CHECKING:
+    from ..privacy.audit import Audit
 
 
 @click.command("audit")
@@ -47,6 +50,8 @@ def command(
     thrown away. The exit code is 1 if the guarantee is refuted. Under add-remove what it prints
     depends on how many records there are, and no epsilon covers that: it is for their owner.
     """
+    from ..privacy.audit import SCOPE, audit  # --help need not wait for torch
+
     found = audit(embedding, epsilon=epsilon, **given)
     show(_table(found))
     noise = found.noise

@@ -24,10 +24,8 @@ from ...common.cli.sections import SectionedCommand, image_option, table_option
 from ...common.display.console import console, show, show_json
 from ...common.storage.atomic import require_absent
 from ...release.commands.options import acceptance_options
-from ..pipeline import are_tables, evaluate
 from ..report import REPORT_BEGINS
-from ..tables.options import TableOptions
-from ..tables.task import MOST_RECORDS
+from ..tables.options import MOST_RECORDS, TableOptions
 from .options import test_labels_option
 
 _TABLES_ONLY: Final = (
@@ -122,6 +120,8 @@ def command(
     The figures are computed from real records without noise: publishing them is a small release
     of its own that no epsilon covers.
     """
+    from ..pipeline import are_tables, evaluate  # --help need not wait for classifiers
+
     require_absent(output, overwrite=True, cost="", begins=REPORT_BEGINS)
     synthetic = synthetic or (Path(SYNTHETIC),)
     tables: TableOptions | None = TableOptions(

@@ -16,7 +16,6 @@ from ...common.cli.options import (
 )
 from ...common.display.console import console
 from ...release.commands.options import acceptance_options
-from ..html.report import write_report
 from .options import test_labels_option
 
 
@@ -54,6 +53,8 @@ def command(
     that it comes from RELEASE. The file fetches nothing and has no scripts. Without --public it is
     for the owner of the records alone.
     """
+    from ..html.report import write_report  # --help need not wait for torch
+
     write_report(release, synthetic, output, public=public, **given)
     if public:
         console.print(

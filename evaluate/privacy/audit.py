@@ -34,10 +34,9 @@ from ...release.mechanism.gaussian import NoiseScale, add_noise, noisy_counts
 from ...release.publishing.layout import ReleaseLayout, layout_of_embedding
 from ...release.publishing.measurement import known_records
 from ...release.publishing.parameters import PrivacyParameters, noise_for
+from .defaults import DEFAULT_CONFIDENCE, DEFAULT_RUNS
 from .lower_bounds import Scores, epsilon_clopper_pearson, epsilon_from_gdp
 
-DEFAULT_RUNS: Final = 10_000
-DEFAULT_CONFIDENCE: Final = 0.999
 _NOISE_RUNS: Final = 200
 """Number of runs on a single number for each run on a pair of data sets."""
 _FALSE_ALARM: Final = 1e-6

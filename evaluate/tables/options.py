@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final
 
 from ...common.arguments import Location, positive, whole
 from ...common.errors import DataError
 from ...common.schema.table import TableSchema
-from ...common.sources.tables.frames import Frame
-from .task import MOST_RECORDS
+
+if TYPE_CHECKING:
+    from ...common.sources.tables.frames import Frame
+
+MOST_RECORDS: Final = 50_000
+"""Classifiers are trained on at most this many records by default."""
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,6 +12,7 @@ from ...common.arguments import argument
 from ...common.errors import DataError, SchemaError
 from ...common.schema.table import TableSchema
 from .baselines import keep_negatives, rows_of
+from .options import MOST_RECORDS
 from .scores import (
     MORE_CLASSES,
     NUMBERS,
@@ -22,8 +23,6 @@ from .scores import (
     score_two_classes,
 )
 from .table import Table
-
-MOST_RECORDS: Final = 50_000
 
 
 @dataclass(frozen=True)

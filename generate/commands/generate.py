@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import click
 
-from ...common.arguments import argument
 from ...common.cli.default_paths import RELEASE, SYNTHETIC
 from ...common.cli.options import (
     PATH,
@@ -22,16 +19,9 @@ from ...common.cli.options import (
     seed_option,
 )
 from ...common.cli.sections import SectionedCommand, image_option, table_option, training_option
-from ...common.display.console import console, notice
-from ...common.display.text import counted, typed
-from ...common.runtime.threads import use_threads
-from ...common.schema.table import TableSchema
-from ...common.storage.synthetic_folder import CSV, POINTS, PREVIEW
 from ...release.commands.options import acceptance_options
-from ...release.file.distilled import AnyOpened, holds_points
-from ...release.file.model import Release
-from ...release.file.reader import open_any
 from ...release.signing.policy import Acceptance
+from ..defaults import MOST_IMAGES, MOST_ROWS, option
 from ..fit.recipe import (
     GALLERY,
     GENERATORS,
@@ -45,30 +35,7 @@ from ..fit.recipe import (
     USUAL_CODE,
 )
 from ..fit.settings import STEPS_IN_COLOUR, TableSettings, TrainingSettings
-from ..images.export import PREVIEW_CLASSES
-from ..images.inducing_points import PointSettings
-from ..output.folder import require_replaceable
-from ..output.provenance import first_seed
-from ..pipeline import (
-    MOST_IMAGES,
-    MOST_ROWS,
-    OPTIONS,
-    chosen_settings,
-    generate,
-    require_nothing_to_train,
-)
-from ..synthetic import (
-    Synthetic,
-    load_generator,
-    points_to,
-    require_csv,
-    require_pictures,
-    sample_to,
-)
-from ..tables.export import SavedTableGenerator
 
-_ENOUGH_IMAGES = 10_000
-"""Beyond this many images, classifiers hardly learn more."""
 _DEFAULTS = TrainingSettings()
 _FOR_TABLES = TableSettings()
 
@@ -196,157 +163,26 @@ def command(
         raise click.UsageError("--module goes with RELEASE: --from GENERATOR needs none")
     if saved is not None and chosen:
         raise click.UsageError(
-            f"{_option(next(iter(chosen)))} is for training, and --from GENERATOR does none"
+            f"{option(next(iter(chosen)))} is for training, and --from GENERATOR does none"
         )
     if per_class is not None and count is not None:
         raise click.UsageError("give either --records or --points, not both")
     if per_class is not None and where:
         raise click.UsageError("--where is for records: points have no conditions")
-    first = _DEFAULTS.seed if seed is None else seed
-    points = None if per_class is None else PointSettings(per_class, seed=first)
-    wanted = _Wanted(output, count, points, where, safe_csv, pictures)
-    require_replaceable(output)
-    use_threads()
-    if saved is not None:
-        _sample_again(saved, wanted, seed)
-    else:
-        opened = open_any(release or Path(RELEASE), acceptance)
-        _train(opened, wanted, chosen, seed=first, module=module, device=device)
+    from .writing import write  # --help need not wait for torch
 
-
-@dataclass(frozen=True)
-class _Wanted:
-    """What to write.
-
-    Attributes:
-        output: the folder.
-        count: how many records; None for as many as usual.
-        points: how many points to write in place of records; None for records.
-        where: a condition that rows fulfil; empty for none.
-        safe_csv: whether texts are kept from being formulas.
-        pictures: whether each image also gets a file.
-    """
-
-    output: Path
-    count: int | None
-    points: PointSettings | None
-    where: str
-    safe_csv: bool
-    pictures: bool
-
-
-def _train(
-    opened: AnyOpened,
-    wanted: _Wanted,
-    chosen: Mapping[str, Any],
-    *,
-    seed: int,
-    module: Path | None,
-    device: str,
-) -> None:
-    """Train on a release and write the results; write a distilled set as it is."""
-    schema = opened.release.schema
-    is_table = isinstance(schema, TableSchema)
-    require_pictures(wanted.pictures, is_table=is_table)
-    settings: TrainingSettings | None = None
-    if holds_points(opened):
-        require_nothing_to_train(chosen)
-    else:
-        given = {name: said for name, said in chosen.items() if name != "recipe"}
-        bundle = RECIPES[chosen["recipe"]] if "recipe" in chosen else None
-        settings = chosen_settings(opened, bundle, {"seed": seed, **given})
-    made = generate(
-        opened,
-        wanted.output,
-        count=wanted.count,
-        settings=settings,
-        points=wanted.points,
+    write(
+        output,
+        release=release or Path(RELEASE),
+        saved=saved,
+        chosen=chosen,
+        count=count,
+        per_class=per_class,
+        where=where,
+        seed=seed,
+        safe_csv=safe_csv,
+        pictures=pictures,
         module=module,
-        where=wanted.where,
-        safe_csv=wanted.safe_csv,
+        acceptance=acceptance,
         device=device,
     )
-    if wanted.pictures:
-        made.save_pictures()
-    if holds_points(opened):
-        points_are = f"the release's {len(opened.release.labels):,} points as they are in {POINTS}"
-        done = f"wrote {wanted.output}, {points_are}"
-    else:
-        done = f"wrote {wanted.output}{_loss(made)}{_repaired(made)}"
-        for name in ("steps", "batch", "learning_rate", "schedule"):
-            if name in chosen and not made.losses:
-                notice(
-                    f"{_option(name)}: of no effect: these rows are put together without training"
-                )
-    classes = None if is_table else len(schema.classes)
-    console.print(done, f"the release is {opened.signed_by}", _look_at(wanted.output, classes))
-    by_default = not is_table and wanted.count is None and wanted.points is None
-    if by_default and isinstance(opened.release, Release):
-        _offer_more(wanted.output, opened.release.guarantee.records)
-
-
-def _offer_more(output: Path, images: int) -> None:
-    """Say how to make more images, if classifiers would learn more from them."""
-    if images < _ENOUGH_IMAGES:
-        notice(
-            f"classifiers learn more from more images than the release's {images:,}: "
-            f"'dpntk generate --from {typed(output)} -o more' makes {MOST_IMAGES:,} "
-            "without training"
-        )
-
-
-def _sample_again(path: Path, wanted: _Wanted, seed: int | None) -> None:
-    """Write records of a saved generator, or the points that stand for them."""
-    generator = load_generator(path)
-    classes = None if isinstance(generator, SavedTableGenerator) else len(generator.classes)
-    require_csv(wanted.safe_csv, is_table=classes is None)
-    require_pictures(wanted.pictures, is_table=classes is None)
-    if wanted.points is not None:
-        more = points_to(wanted.output, generator, wanted.points)
-        made = f"{counted(wanted.points.per_class, 'point')} of each class"
-    else:
-        if seed is not None and seed == first_seed(generator.origin):
-            notice(
-                f"seed {seed} is that of the records that came with the training: as many of them "
-                "are the same again; without --seed they are new"
-            )
-        more = sample_to(
-            wanted.output,
-            generator,
-            count=wanted.count or MOST_IMAGES,
-            seed=seed,
-            where=wanted.where,
-            safe_csv=wanted.safe_csv,
-        )
-        count = counted(wanted.count or MOST_IMAGES, "record")
-        made = f"{count} of seed {more.seed}{_repaired(more)}"
-    if wanted.pictures:
-        more.save_pictures()
-    console.print(
-        f"wrote {wanted.output}, {made} without training", _look_at(wanted.output, classes)
-    )
-
-
-def _option(name: str) -> str:
-    return argument(name, option=OPTIONS.get(name, ""))
-
-
-def _loss(made: Synthetic) -> str:
-    if not made.losses:
-        return ""
-    noise = f"of which the release's noise is {made.noise_floor:.4f}"
-    return f"; loss {made.losses[-1].loss:.4f}, {noise}"
-
-
-def _repaired(made: Synthetic) -> str:
-    if made.repaired is None:
-        return ""
-    return f"; {made.repaired:.1%} of the rows were repaired to keep the constraints"
-
-
-def _look_at(output: Path, classes: int | None) -> str:
-    """Where to look at the records: a table, or a picture of the first classes."""
-    if classes is None:
-        return f"look at {output / CSV}"
-    first = f", of the first {PREVIEW_CLASSES} of {classes:,} classes"
-    return f"look at {output / PREVIEW}{first if classes > PREVIEW_CLASSES else ''}"

@@ -15,7 +15,6 @@ from ...common.schema.draft import SCHEMA_BEGINS
 from ...common.schema.toml import read_draft
 from ...common.storage.atomic import SENSITIVE_MODE, require_absent, write_atomically
 from ..publishing.parameters import ClassCounts, PrivacyParameters
-from ..publishing.private_bounds import find_bounds
 from .options import promise_options
 
 _COST = "is a schema that was paid for"
@@ -51,6 +50,8 @@ def command(
     magnitudes stands out from the noise, or if most of its rows lie beyond those that do. 'dpntk
     plan MAGNITUDES' says how many rows it takes to stand out, and spends nothing.
     """
+    from ..publishing.private_bounds import find_bounds  # --help need not wait for torch
+
     require_absent(output, overwrite=overwrite, cost=_COST, begins=SCHEMA_BEGINS.encode())
     parameters = PrivacyParameters(epsilon, delta, adjacency, ClassCounts.UNIFORM)
     draft = read_draft(schema)

@@ -17,8 +17,6 @@ from ...common.display.console import TextTable, out, show, show_json
 from ...common.display.text import counted, promised, rounded_up
 from ...common.errors import BudgetError
 from ...common.ledger import DEFAULT_DELTA, Entry, Ledger, default_delta
-from ...embed.sums.data_sets import data_sets_of, joint_ledger, members_of
-from ...embed.sums.file import load_embedding
 from ..distill.ledger import (
     LEDGER_SUFFIX,
     Spending,
@@ -149,6 +147,9 @@ def _by_distillations(path: Path, wanted: float | None) -> _Spent:
 
 
 def _by_releases(path: Path, wanted: float | None) -> _Spent:
+    from ...embed.sums.data_sets import data_sets_of  # --help need not wait for torch
+    from ...embed.sums.file import load_embedding
+
     embedding = load_embedding(path)
     ledger = embedding.ledger
     limited = strictest(ledger)
@@ -176,6 +177,8 @@ def _by_releases(path: Path, wanted: float | None) -> _Spent:
 
 
 def _of_data_set(name: str, wanted: float | None) -> _Spent:
+    from ...embed.sums.data_sets import joint_ledger, members_of  # --help need not wait for torch
+
     members = members_of(name)
     ledger = joint_ledger(member.ledger for member in members)
     entries = sorted(ledger.all_entries, key=lambda entry: entry.created)

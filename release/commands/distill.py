@@ -22,11 +22,9 @@ from ...common.cli.sections import Section, SectionedCommand, running_option, tr
 from ...common.display.console import console, warning
 from ...common.display.text import promised, rounded_up, typed
 from ...common.errors import BudgetError
-from ...common.runtime.threads import use_threads
 from ...common.sources import SourceOptions, open_source, place_of
 from ...embed.commands.source_options import say_what_was_looked_up, source_options, with_schema
 from ..distill.ledger import ledger_of
-from ..distill.pipeline import distill, require_word
 from ..distill.settings import PRESETS, WITHOUT_NOISE, Settings, name_in_files
 from ..file.statement import NOT_PRIVATE
 from ..signing.prompts import accepts_total
@@ -133,6 +131,9 @@ def command(
 
     After an interruption, the same command continues where it stopped and spends nothing again.
     """
+    from ...common.runtime.threads import use_threads  # --help need not wait for torch
+    from ..distill.pipeline import distill, require_word
+
     given = {name: value for name, value in chosen.items() if value is not None}
     require_word(epsilon, not_private=not_private)
     if not_private and "clip_norm" in given:

@@ -10,10 +10,7 @@ from ...common.cli.default_paths import RELEASE
 from ...common.cli.options import PATH, json_option
 from ...common.display.console import console, out, show_label, warning
 from ...common.storage.atomic import PUBLIC_MODE, SENSITIVE_MODE, require_absent, write_atomically
-from ..file.reader import open_any
 from ..file.statement import NOT_PRIVATE
-from ..label.kinds import label_of
-from ..label.page import BEGINS, page_of
 from ..signing.policy import Acceptance
 from .options import acceptance_options
 
@@ -35,6 +32,10 @@ def command(
     release: Path, as_json: bool, registry: bool, page: Path | None, acceptance: Acceptance
 ) -> None:
     """Show the label of RELEASE (default: release.h5): what it promises, and who says so."""
+    from ..file.reader import open_any  # --help need not wait for torch
+    from ..label.kinds import label_of
+    from ..label.page import BEGINS, page_of
+
     if as_json + registry + (page is not None) > 1:
         raise click.UsageError("give one of --json, --registry and --page")
     if page is not None:

@@ -13,10 +13,8 @@ from ...common.display.console import console, warning
 from ...common.display.text import promised, rounded_up, typed
 from ...common.storage.atomic import require_absent
 from ...common.storage.container import RELEASE_BEGINS, RELEASE_COST
-from ...embed.sums.file import require_embedding
 from ..file.statement import NOT_PRIVATE
 from ..publishing.parameters import ClassCounts, PrivacyParameters
-from ..publishing.pipeline import release
 from ..signing.prompts import accepts_total
 from .class_counts import class_count_options
 from .options import key_option, promise_options, signing_key
@@ -59,6 +57,9 @@ def command(
     Every release spends its epsilon anew: two releases of epsilon 1 from the same records tell
     more about them than one.
     """
+    from ...embed.sums.file import require_embedding  # --help need not wait for torch
+    from ..publishing.pipeline import release
+
     parameters = PrivacyParameters(
         epsilon, delta, adjacency, ClassCounts(class_counts), count_weight, not_private
     )

@@ -13,7 +13,6 @@ from ...common.display.console import out, warning
 from ...common.display.text import typed
 from ...common.errors import ReleaseError, UntrustedSigner
 from ...common.storage.container import USER_BLOCK
-from ..file.reader import read_file, release_in
 from ..file.statement import NOT_PRIVATE
 from ..file.user_block import digest_of, read_user_block
 from ..signing.policy import Acceptance, SignedBy, identify, require_wanted, unsigned
@@ -37,6 +36,8 @@ def command(release: Path, signer: str | None, key_path: Path | None, how: bool)
 
     The exit code is 0 only for a valid signature by a trusted signer, or by the one demanded.
     """
+    from ..file.reader import read_file, release_in  # --help need not wait for torch
+
     if signer is not None and key_path is not None:
         raise click.UsageError("give either --signer or --key, not both")
     demanded = None if key_path is None else load_public_key(key_path)

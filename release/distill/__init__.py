@@ -16,7 +16,18 @@ Example, with the table that `dpntk demo --table` writes::
 `dpntk.generate.generate` writes the points as records.
 """
 
-from .pipeline import distill
-from .settings import PRESETS, Settings
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ...common.lazy import attach
+
+if TYPE_CHECKING:
+    from .pipeline import distill
+    from .settings import PRESETS, Settings
 
 __all__ = ["PRESETS", "Settings", "distill"]
+
+__getattr__, __dir__ = attach(
+    __name__, {"PRESETS": ".settings", "Settings": ".settings", "distill": ".pipeline"}
+)

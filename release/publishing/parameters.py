@@ -7,6 +7,7 @@ import secrets
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from enum import Enum
+from typing import TYPE_CHECKING
 
 from ...common.adjacency import Adjacency
 from ...common.arguments import argument, require_kind
@@ -15,9 +16,11 @@ from ...common.features.base import FeatureMap, share_of_exchange
 from ...common.ledger import Entry, default_delta
 from ...common.schema.privacy_unit import PrivacyUnit, rows_per_unit
 from ...embed.exact.grid import Grid
-from ...embed.sums.file import Embedding
 from ..mechanism.accountant import require_budget
 from ..mechanism.gaussian import DEFAULT_COUNT_WEIGHT, NoiseScale, calibrate, no_noise
+
+if TYPE_CHECKING:
+    from ...embed.sums.file import Embedding
 
 
 class ClassCounts(Enum):

@@ -49,7 +49,7 @@ from dpntk.embed.exact.grid import Grid
 from dpntk.embed.exact.joint import ProductFeatures
 from dpntk.embed.inference import column as column_inference
 from dpntk.embed.inference import schema as schema_inference
-from dpntk.embed.merge import _contents
+from dpntk.embed.merging import _contents
 from dpntk.embed.run import work_folder
 from dpntk.embed.run import worker as counting
 from dpntk.embed.run.checkpoint import Progress, Share, save_progress, split
@@ -71,7 +71,7 @@ from tests.common.schema import test_table as test_table_schema
 from tests.common.sources import test_sources
 from tests.common.sources.images import test_label_file
 from tests.conftest import CLASSES
-from tests.embed import test_merge
+from tests.embed import test_merging
 from tests.embed.exact import test_joint as test_exact_joint
 from tests.embed.exact import test_moments, test_perceptual
 from tests.embed.inference import test_missing_header, test_rules
@@ -904,10 +904,10 @@ MUTANTS = [
         test_work_folder.test_ranks_write_the_file_that_one_process_writes,
         {"ranks": 2},
     ),
-    Mutant(same_shard_merged_twice, test_merge.test_the_same_records_twice_are_refused),
+    Mutant(same_shard_merged_twice, test_merging.test_the_same_records_twice_are_refused),
     Mutant(
         overflow_unnoticed,
-        test_merge.test_more_records_than_there_is_room_for_are_refused,
+        test_merging.test_more_records_than_there_is_room_for_are_refused,
     ),
     Mutant(
         parts_forgotten,

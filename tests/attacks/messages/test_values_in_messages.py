@@ -306,7 +306,7 @@ def test_a_bug_is_quiet_as_well(
     def fail(*_: object, **__: object) -> None:
         raise ValueError(f"could not convert string to float: {DIAGNOSIS!r}")
 
-    monkeypatch.setattr("dpntk.embed.commands.embed.embed", fail)
+    monkeypatch.setattr("dpntk.embed.commands.running.embed", fail)
     assert DIAGNOSIS in last_line(dpntk("embed", tmp_path))
     quiet = last_line(dpntk("embed", tmp_path, "--quiet-values"))
     assert "ValueError; this is a bug" in quiet

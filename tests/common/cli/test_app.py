@@ -44,6 +44,15 @@ def test_help_needs_no_heavy_library(arguments: list[str]) -> None:
     assert not heavy & modules_after(*arguments)
 
 
+def test_help_on_a_command_waits_for_nothing_that_computes() -> None:
+    """Nor does a shell that completes its options."""
+    modules = [f"dpntk.{module}" for module, _ in COMMANDS.values()]
+    program = f"import sys, {', '.join(modules)}; print(*sys.modules)"
+    command = [sys.executable, "-c", program]
+    finished = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert not {"torch", "scipy", "sklearn", "pandas", "autodp"} & set(finished.stdout.split())
+
+
 def test_the_version_comes_with_those_of_what_matters(dpntk: Command) -> None:
     said = dpntk("--version")
     versions = ", ".join(f"{name} {version(name)}" for name in ("torch", "numpy", "h5py"))

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from dpntk.common.errors import SchemaError
-from dpntk.common.features.registry import FEATURES
+from dpntk.common.features.base import FEATURE_MAPS
+from dpntk.common.features.names import FEATURES
 from dpntk.embed import FeatureOptions, FourierOptions, TangentOptions
 from dpntk.embed.feature_options.base import FEATURE_OPTIONS, SeededOptions
 from dpntk.embed.feature_options.kinds import options_for
@@ -26,6 +27,7 @@ def test_each_kind_takes_its_own_of_the_options_of_all(kind: str) -> None:
 
 def test_there_are_no_others() -> None:
     assert {*FEATURE_OPTIONS.entries()} == {*FEATURES}
+    assert {*FEATURE_MAPS.entries()} - {*FEATURES} == {"joint", "joint-image", "marginals"}
     with pytest.raises(SchemaError, match="'ntkk': known are ntk, "):
         options_for("ntkk")
 

@@ -37,7 +37,7 @@ def test_what_is_wrong_is_said_and_the_rest_is_shown_all_the_same(
 ) -> None:
     own_key()
     (configuration / "id_ed25519").chmod(0o644)
-    monkeypatch.setattr("dpntk.release.commands.doctor.differing", lambda _: ["two layers"])
+    monkeypatch.setattr("dpntk.release.commands.checks.differing", lambda _: ["two layers"])
     done = dpntk("doctor")
     assert done.code == 1
     assert done.stderr == "error: not all is well on this machine: signing key, arithmetic\n"

@@ -371,7 +371,7 @@ def test_a_release_made_while_embedding_again_stays_in_the_ledger(
         release(tmp_path / "embedding.h5", tmp_path / "meanwhile.h5", PrivacyParameters(1.0, 1e-3))
         return made
 
-    monkeypatch.setattr("dpntk.embed.commands.embed.embed", embed_slowly)
+    monkeypatch.setattr("dpntk.embed.commands.running.embed", embed_slowly)
     assert dpntk("embed", folder, "--width", "7", "--overwrite").code == 0
     (entry,) = load_embedding(tmp_path / "embedding.h5").ledger.entries
     released = open_release(tmp_path / "meanwhile.h5").release

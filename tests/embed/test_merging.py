@@ -76,7 +76,7 @@ def same(one: Embedding, other: Embedding) -> bool:
 def test_shards_in_every_order_make_the_bits_of_one_pass(
     shards: list[Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    module = importlib.import_module("dpntk.embed.merge")  # each file is read once, not 120 times
+    module = importlib.import_module("dpntk.embed.merging")  # each file is read once, not 120 times
     monkeypatch.setattr(module, "load_embedding", functools.cache(load_embedding))
     whole = load_embedding(embedded(tmp_path, "whole", slice(None)))
     files = set()
@@ -334,7 +334,7 @@ def test_all_files_are_locked_while_they_are_read(
     (tmp_path / "out").mkdir()
     (tmp_path / "b").mkdir()
     moved = shards[1].rename(tmp_path / "b" / "embedding.h5")
-    module = importlib.import_module("dpntk.embed.merge")
+    module = importlib.import_module("dpntk.embed.merging")
     monkeypatch.setattr(module, "merge", probe)
     parts, output = [shards[0], moved, shards[2]], tmp_path / "out" / "all.h5"
     made = merge_files(parts, output)
@@ -347,7 +347,7 @@ def test_all_files_are_locked_while_they_are_read(
 def test_what_was_written_during_a_merge_is_not_replaced(
     shards: list[Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    module, output = importlib.import_module("dpntk.embed.merge"), tmp_path / "all.h5"
+    module, output = importlib.import_module("dpntk.embed.merging"), tmp_path / "all.h5"
 
     def slow(paths: list[Path]) -> Embedding:
         write_embedding(load_embedding(shards[4]), output)
