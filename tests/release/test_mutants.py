@@ -7,8 +7,10 @@ run shows.
 
 from __future__ import annotations
 
+import importlib
 import inspect
 import math
+import pkgutil
 import sys
 import types
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -22,6 +24,7 @@ import pytest
 import torch
 from numpy.typing import NDArray
 
+import dpntk
 from dpntk.common.adjacency import Adjacency
 from dpntk.common.errors import BudgetError, DpntkError
 from dpntk.common.features import base as feature_maps
@@ -89,6 +92,10 @@ from tests.release.publishing import (
     test_neighbours,
     test_privacy_units,
 )
+
+for found in pkgutil.walk_packages(dpntk.__path__, "dpntk."):
+    if not found.name.endswith("__main__"):
+        importlib.import_module(found.name)  # loaded beside a mistake, a module would keep it
 
 Plant = Callable[[pytest.MonkeyPatch], None]
 Integers = NDArray[np.int64]

@@ -11,7 +11,7 @@ from dpntk.embed.run.plan import code_files
 
 LOADED = """
 import json, sys
-import dpntk.embed.run.work_folder
+import dpntk.embed.pipeline, dpntk.embed.run.work_folder
 ours = [module for name, module in sys.modules.items() if name.startswith("dpntk.")]
 print(json.dumps([module.__file__ for module in ours]))
 """

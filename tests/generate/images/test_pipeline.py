@@ -257,16 +257,19 @@ def test_other_files_are_not_taken_for_a_generator(opened: OpenedRelease, tmp_pa
         load_generator(path)
 
 
-@pytest.mark.parametrize("room", ["generate", "evaluate"])
-def test_the_sensitive_room_is_never_loaded(room: str) -> None:
+@pytest.mark.parametrize(
+    ("room", "commands"), [("generate", "generate, writing"), ("evaluate", "evaluate, report")]
+)
+def test_the_sensitive_room_is_never_loaded(room: str, commands: str) -> None:
     """The import contract says so of the source; this says so of a running program."""
     program = (
-        f"import dpntk.{room}, dpntk.{room}.commands.{room}, sys; "
+        f"import sys; from dpntk.{room} import *; from dpntk.{room}.commands import {commands}; "
         "print([name for name in sys.modules if name.startswith('dpntk.')])"
     )
     finished = subprocess.run(
         [sys.executable, "-c", program], capture_output=True, text=True, check=True
     )
-    assert "dpntk.release.file.reader" in finished.stdout or room == "evaluate"
+    assert f"dpntk.{room}.pipeline" in finished.stdout
+    assert "dpntk.release.file.reader" in finished.stdout
     assert "dpntk.embed" not in finished.stdout
     assert room == "evaluate" or "dpntk.common.sources" not in finished.stdout
