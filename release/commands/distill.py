@@ -127,7 +127,8 @@ def command(
     how well one learns from them. DATA is any path that 'dpntk embed' reads; the records are held
     in memory.
 
-    For grey images, 'dpntk embed', 'dpntk release' and 'dpntk generate --points' make better points.
+    For grey images, 'dpntk embed', 'dpntk release' and 'dpntk generate --points' make better
+    points.
 
     After an interruption, the same command continues where it stopped and spends nothing again.
     """
