@@ -16,17 +16,20 @@ def attach(
 ) -> tuple[Callable[[str], object], Callable[[], list[str]]]:
     """The functions `__getattr__` and `__dir__` of a package (PEP 562).
 
-    No public name may be that of a module or package in it: once imported, that would hide it.
+    A public name that is that of a module or package in it can only mean this: once imported, it
+    would hide anything else.
 
     Args:
         package: its name.
-        modules: where each public name is defined, relative to the package: ".file.model".
+        modules: where each public name is defined, relative to the package: ".file.model"; ".name"
+            for a module or package itself.
     """
 
     def of_name(name: str) -> object:
         if name not in modules:
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
-        return getattr(import_module(modules[name], package), name)
+        module = import_module(modules[name], package)
+        return module if modules[name] == f".{name}" else getattr(module, name)
 
     def names() -> list[str]:
         return sorted({*vars(sys.modules[package]), *modules})

@@ -22,8 +22,9 @@ Every error is a `DpntkError` with a message of one line.
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
+
+from .common.lazy import attach
 
 if TYPE_CHECKING:
     from . import embed, evaluate, generate, release
@@ -41,23 +42,15 @@ __all__ = [
     "release",
 ]
 
-_LAZY: Final = {
-    "DpntkError": "common.errors",
-    "ReleasedSynthesizer": "released",
-    "Synthesizer": "synthesizer",
-}
-"""Name to the module that defines it; the other public names are modules."""
-
-
-def __getattr__(name: str) -> object:
-    """On first use: a command line that needs no estimator does not wait for one."""
-    if name in _LAZY:
-        return getattr(import_module(f"{__name__}.{_LAZY[name]}"), name)
-    if name in __all__:
-        return import_module(f"{__name__}.{name}")
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-
-
-def __dir__() -> list[str]:
-    """What `help` and completion show: also what has not been used yet."""
-    return sorted({*globals(), *__all__})
+__getattr__, __dir__ = attach(
+    __name__,
+    {
+        "DpntkError": ".common.errors",
+        "ReleasedSynthesizer": ".released",
+        "Synthesizer": ".synthesizer",
+        "embed": ".embed",
+        "evaluate": ".evaluate",
+        "generate": ".generate",
+        "release": ".release",
+    },
+)
