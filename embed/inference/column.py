@@ -271,6 +271,12 @@ class SeenColumn(RedactedRepr):
                 f"{called}: every row has another number: if it is an identifier, name it in "
                 "left_out, or have it made anew by a pattern"
             )
+        if found.values and len(found.values) < len(self.numbers.few or ()):
+            notice(
+                f"{called}: the draft lists the {len(found.values)} numbers that nearly all rows "
+                "have, and any other counts as the nearest of them: if that is not meant, take "
+                "the list out, and say lower and upper"
+            )
         if self.numbers.ends_in_a_code:
             notice(
                 f"{called}: its largest or smallest number looks like a code, as 999 and -1 are: "

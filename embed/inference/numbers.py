@@ -20,8 +20,15 @@ from ...common.schema.columns.kinds import ColumnKind, Missing, Transform
 _MOST_DIFFERENT: Final = 1 << 18
 _MOST_LISTED: Final = 64
 """At most so many different numbers are listed."""
+_MOST_COUNTED: Final = 1024
+"""At most so many different numbers are counted, the rare ones among them included."""
 _ROWS_OF_A_VALUE: Final = 10
-"""Numbers are listed if each occurs at least so often: the tail of a count does not."""
+"""Numbers are listed if they occur at least so often: a rarer one may be a single person's."""
+_UNLISTED_ROWS: Final = 0.01
+"""Largest share of rows whose number is rarer than that."""
+_ROUNDED_BY: Final = 0.05
+"""Largest root mean square of what rounding to listed numbers changes, in standard deviations. The
+tail of a count is rare too, but rounding would cut it off."""
 _NINES: Final = re.compile(r"9+")
 _MOST_DECIMALS: Final = 4
 _ONE: Final = 10**_MOST_DECIMALS
@@ -61,7 +68,7 @@ class SeenNumbers(RedactedRepr):
         fraction: the greatest common divisor of the numbers and 1, in units of
             10^-`_MOST_DECIMALS`.
         with_last_digit: how many numbers have as many decimals as `decimals`.
-        few: how often each number occurs, as long as they are few; None from then on.
+        few: how often each number occurs, as long as not too many differ; None from then on.
     """
 
     whole: bool = True
@@ -99,9 +106,9 @@ class SeenNumbers(RedactedRepr):
             self.different = _if_different(np.concatenate([self.different, numbers]))
         if self.few is not None:
             numbers, times = np.unique(numbers, return_counts=True)
-            if len(numbers) <= _MOST_LISTED:
+            if len(numbers) <= _MOST_COUNTED:
                 self.few.update(dict(zip(numbers.tolist(), times.tolist(), strict=True)))
-            if max(len(numbers), len(self.few)) > _MOST_LISTED:
+            if max(len(numbers), len(self.few)) > _MOST_COUNTED:
                 self.few = None
 
     def _note_steps(self, numbers: NDArray[np.float64]) -> None:
@@ -174,18 +181,38 @@ class SeenNumbers(RedactedRepr):
 
         Such are the middles of brackets, and figures of places rather than of people.
         """
-        if not self.few or min(self.few.values()) < _ROWS_OF_A_VALUE:
+        seen = self._frequent()
+        if seen is None:
             return {}
         steps = column.different
-        if steps is not None and steps <= min(MOST_VALUES, _GAPS * len(self.few)):
+        if steps is not None and steps <= min(MOST_VALUES, _GAPS * len(seen)):
             return {}
         stored = np.float32 if column.dtype == "float32" else np.float64
-        seen = np.array([*self.few])
         seen = seen if column.decimals is None else np.round(seen, column.decimals)
         number = int if self.whole else float
         values = tuple(number(value) for value in np.unique(seen.astype(stored)))
         plain = {"step": None, "decimals": None, "transform": Transform.NONE}
         return {**plain, "values": values, "lower": values[0], "upper": values[-1]}
+
+    def _frequent(self) -> NDArray[np.float64] | None:
+        """The numbers that nearly all rows have, sorted; None if they are many.
+
+        None, too, if the others are far from them.
+        """
+        if self.few is None:
+            return None
+        numbers = np.array(sorted(self.few))
+        times = np.array([self.few[number] for number in numbers.tolist()])
+        often = times >= _ROWS_OF_A_VALUE
+        frequent: NDArray[np.float64] = numbers[often]
+        rare = times[~often].sum() > _UNLISTED_ROWS * self.count
+        if rare or not 2 <= len(frequent) <= _MOST_LISTED:
+            return None
+        sizes = numbers / np.abs(numbers).max()  # squares of the numbers could overflow
+        nearest = np.abs(sizes[:, None] - sizes[often]).min(axis=1)
+        deviations = sizes - np.average(sizes, weights=times)
+        changed, spread = (np.average(each**2, weights=times) for each in (nearest, deviations))
+        return frequent if changed <= _ROUNDED_BY**2 * spread else None
 
     def _are_exact(self, digits: int) -> bool:
         """Whether numbers with so many decimals can be told apart."""

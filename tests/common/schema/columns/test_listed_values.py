@@ -206,7 +206,31 @@ def test_the_draft_lists_numbers_that_are_few_and_frequent(tmp_path: Path) -> No
     doses = random.choice(np.array([0.1, 0.25, 0.7134], np.float32), rows)
     (column,) = draft_schema(pa.table({"dose": doses}), None, CsvFormat()).schema.columns
     assert column.values == tuple(np.unique(doses).astype(np.float64).tolist())
-    # A single record with another number, and nothing of it is listed.
-    columns["firm"][0] = 7_777
-    found = draft_schema(pa.table(columns), None, CsvFormat()).schema.by_name
-    assert not found["firm"].values
+
+
+@pytest.mark.parametrize(
+    ("rare", "listed"),
+    [
+        ([7_777], True),
+        ([0], True),
+        ([7_777] * 9 + [300] * 9, True),
+        ([*range(2_000, 2_021)], False),  # more than 1 % of the rows
+        ([100_000], False),  # too far from 10,000
+        ([7_777] * 10, True),  # in the list
+    ],
+)
+def test_rare_numbers_are_not_listed_and_count_as_the_nearest(
+    capsys: pytest.CaptureFixture[str], rare: list[int], listed: bool
+) -> None:
+    firm = np.resize(FIRM.values, 2_000)
+    firm[: len(rare)] = rare
+    (column,) = draft_schema(pa.table({"firm": firm}), None, CsvFormat()).schema.columns
+    often = len(rare) == 10
+    values = tuple(sorted((*FIRM.values, *rare[:1]))) if often else FIRM.values
+    assert column.values == (values if listed else ())
+    assert (column.lower, column.upper) == ((1, 10_000) if listed else (min(firm), max(firm)))
+    said = capsys.readouterr().err
+    assert ("firm: the draft lists the 8 numbers that nearly all rows have" in said) == (
+        listed and not often
+    )
+    assert not any(str(number) in said for number in rare if number)
