@@ -45,6 +45,23 @@ ROWS = (
 CSV = "\n".join((HEADER, *ROWS)) + "\n"
 
 
+def encoded_people(count: int, random: np.random.Generator) -> torch.Tensor:
+    """Records of random people, values 0..1, a third of whose pay is missing: (count, size)."""
+    values: dict[str, Any] = {
+        "age": random.integers(0, 100, count).astype(np.float64),
+        "pay": np.where(random.random(count) < 1 / 3, np.nan, random.uniform(0, 1000, count)),
+    }
+    parts = [
+        block.encode(
+            values[name]
+            if (name := block.column.name) in values
+            else random.integers(block.shares.stop - block.shares.start, size=count)
+        )
+        for block in blocks_of(PEOPLE)
+    ]
+    return torch.from_numpy(np.concatenate(parts, axis=1) / np.float32(255))
+
+
 def people(count: int, seed: int = 0) -> str:
     """Rows in which who is ill is old and lives in Bonn."""
     random = np.random.default_rng(seed)

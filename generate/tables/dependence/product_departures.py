@@ -8,6 +8,7 @@ difference is the evidence of dependence between columns.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Final
 
 import numpy as np
@@ -70,19 +71,32 @@ class ReleasedMoments:
 
         Rows have one category of each column of categories.
         """
-        features = self.features
-        places = [place for place, _ in features.numbers]
-        levels = (records[:, places].clamp(0, 1) * features.levels).round()
-        numbers = levels.div(TO_STEPS, rounding_mode="floor") * 2 - STEPS
-        for number, (_, missing) in enumerate(features.numbers):
-            if missing >= 0:
-                numbers[records[:, missing] * features.levels >= 0.5, number] = 0.0
-        having = [
-            place for first, count in features.categories for place in range(first, first + count)
-        ]
-        categories = (records[:, having] > 0.5).to(records) * INDICATOR
-        constant = torch.full_like(records[:, :1], CONSTANT)
-        return torch.cat([constant, numbers, categories], dim=1) * features.times.to(records)
+        features, marked = self.features, self._marked
+        read = records.index_select(1, self._places)
+        several = len(features.numbers)
+        numbers, marks, categories = read.tensor_split([several, several + len(marked)], dim=1)
+        z = torch.empty(len(records), features.factors, dtype=records.dtype)
+        z[:, 0] = CONSTANT
+        levels = numbers.clamp_(0, 1).mul_(features.levels).round_()
+        z[:, 1 : 1 + several] = levels.div_(TO_STEPS).floor_().mul_(2).sub_(STEPS)
+        for number, mark in zip(marked, marks.unbind(1), strict=True):
+            z[:, 1 + number].masked_fill_(mark * features.levels >= 0.5, 0.0)
+        z[:, 1 + several :] = (categories > 0.5) * INDICATOR
+        return z.mul_(features.times)
+
+    @cached_property
+    def _marked(self) -> list[int]:
+        """The numbers that may be missing."""
+        return [number for number, (_, mark) in enumerate(self.features.numbers) if mark >= 0]
+
+    @cached_property
+    def _places(self) -> Tensor:
+        """Where numbers, marks of missing ones and categories are in a record, int64 (k,)."""
+        numbers = self.features.numbers
+        places = [place for place, _ in numbers] + [numbers[number][1] for number in self._marked]
+        for first, count in self.features.categories:
+            places += range(first, first + count)
+        return torch.tensor(places, dtype=torch.int64)
 
 
 @dataclass(frozen=True, eq=False)
@@ -150,7 +164,7 @@ class Departure:
 
     def standardised(self, z: Tensor) -> Tensor:
         """Numbers and indicators, standardised by rows of independent columns, (n, k)."""
-        return (z - self.mean) / self.scale
+        return (z - self.mean.to(z)) / self.scale.to(z)
 
     def products(self, z: Tensor) -> Tensor:
         """Products of the rows' standardised values, weighted as the released ones are, (k, k)."""

@@ -95,12 +95,12 @@ class ConditionGains:
         self._condition, self._names = condition, names
         self._one, self._other = records.split(len(records) // 2)
 
-    def gain(self, block: Block) -> Tensor | float:
-        """The gain for each pair of rows, (n,)."""
+    def gain(self, block: Block, pairs: Tensor) -> Tensor | float:
+        """The gain for each of some pairs of rows, (m,)."""
         if block.column.name not in self._names:
             return 0.0
-        after = self._one.clone()
-        after[:, block.place] = self._other[:, block.place]
+        after = self._one.index_select(0, pairs)
+        after[:, block.place] = self._other[:, block.place].index_select(0, pairs)
         gain = torch.zeros(len(after))
         gain[~self._condition.holds(after)] = -math.inf
         return gain

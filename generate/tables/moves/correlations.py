@@ -65,13 +65,14 @@ class Correlations:
 
     def learn(self, records: Tensor) -> None:
         """Update the energy by what the products of the current rows still lack."""
-        missing = self._seen - self._departure.products(self._released.factors(records).double())
+        here = self._departure.products(self._released.factors(records))
+        missing = self._seen - here.double()
         found = self._rates.step(self._theta, missing)
         self._theta = torch.where(self._departure.changeable, found, 0.0)
 
     def swap_gains(self, records: Tensor) -> ProductGains:
         """The gains of swaps between the first half of the rows and the second."""
-        numbers = self._departure.standardised(self._released.factors(records)).float()
+        numbers = self._departure.standardised(self._released.factors(records))
         return ProductGains(numbers, self._theta.float(), self._released.features.places)
 
 
@@ -94,15 +95,18 @@ class ProductGains:
         self._apart = numbers[:half] - numbers[half:]
         self._towards = self._apart @ coefficients
 
-    def gain(self, block: Block) -> Tensor | float:
-        """The gain for each pair of rows that swap their values of a column, (n,).
+    def gain(self, block: Block, pairs: Tensor) -> Tensor | float:
+        """The gain for each of some pairs, (m,), that swap their values of a column, (m,).
 
         Rows x and y have the energy x^T A x / 2 + y^T A y / 2, without squares of x_j and y_j, so
         it changes by (y_j - x_j) (A (x - y))_j.
         """
         if (place := self._places.get(block.first)) is None:
             return 0.0
-        gain: Tensor = -torch.linalg.vecdot(self._apart[:, place], self._towards[:, place])
+        apart, towards = (
+            each[:, place].index_select(0, pairs) for each in (self._apart, self._towards)
+        )
+        gain: Tensor = -torch.linalg.vecdot(apart, towards)
         return gain
 
     def accept(self, block: Block, chosen: Tensor) -> None:

@@ -60,9 +60,9 @@ class RowCells:
         """The places of a column; None if it is in no table."""
         return next((self.tables_of[at] for at in block.starts if at in self.tables_of), None)
 
-    def gain(self, column: ColumnTables, moved: Tensor) -> Tensor:
-        """The gain, (n,), if the cells of a column's tables move by (k, n)."""
-        cells = self.cells.index_select(0, column.tables)
+    def gain(self, column: ColumnTables, rows: Tensor, moved: Tensor) -> Tensor:
+        """The gain, (m,), if the cells of a column's tables move by (k, m) in some rows (m,)."""
+        cells = self.cells[column.tables[:, None], rows]
         gain: Tensor = (self._energy_of(cells + moved) - self._energy_of(cells)).sum(dim=0)
         return gain
 
@@ -88,19 +88,24 @@ class CountCopyGains:
     def __init__(self, places: RowCells, others: Tensor) -> None:
         self._places, self._others = places, others
 
-    def gain(self, block: Block, source: Tensor) -> Tensor | float:
-        """The gain for each row that takes a column's value from another one, (n,)."""
+    def gain(self, block: Block, rows: Tensor, source: Tensor) -> Tensor | float:
+        """The gain for each of some rows that take a column's value from others, (m,).
+
+        Args:
+            block: the column.
+            rows: int64 (m,).
+            source: the row that each takes its value from, int64 (m,).
+        """
         if (column := self._places.column(block)) is None:
             return 0.0
-        new = self._others[column.sides[:, None], source]
-        old = self._places.codes.index_select(0, column.sides)
-        return self._places.gain(column, (new - old) * column.strides)
+        sides = column.sides[:, None]
+        moved = (self._others[sides, source] - self._places.codes[sides, rows]) * column.strides
+        return self._places.gain(column, rows, moved)
 
-    def accept(self, block: Block, source: Tensor, chosen: Tensor) -> None:
-        """Record that some of the rows, int64 (m,), have taken their values."""
+    def accept(self, block: Block, rows: Tensor, source: Tensor) -> None:
+        """Record that rows have taken the values; args are those of `gain`."""
         if (column := self._places.column(block)) is not None:
-            new = self._others[column.own[:, None], source[chosen]]
-            self._places.move(column, chosen, new)
+            self._places.move(column, rows, self._others[column.own[:, None], source])
 
 
 class CountSwapGains:
@@ -113,14 +118,15 @@ class CountSwapGains:
     def __init__(self, places: RowCells) -> None:
         self._places, self._half = places, places.codes.shape[1] // 2
 
-    def gain(self, block: Block) -> Tensor | float:
-        """The gain for each pair of rows that swap their values of a column, (n,)."""
+    def gain(self, block: Block, pairs: Tensor) -> Tensor | float:
+        """The gain for each of some pairs, (m,), that swap their values of a column, (m,)."""
         if (column := self._places.column(block)) is None:
             return 0.0
-        one, other = self._places.codes.index_select(0, column.sides).split(self._half, dim=1)
+        rows, sides = torch.cat([pairs, pairs + self._half]), column.sides[:, None]
+        one, other = self._places.codes[sides, rows].chunk(2, dim=1)
         moved = (other - one) * column.strides
-        gain = self._places.gain(column, torch.cat([moved, -moved], dim=1))
-        return gain[: self._half] + gain[self._half :]
+        gain = self._places.gain(column, rows, torch.cat([moved, -moved], dim=1))
+        return gain.view(2, len(pairs)).sum(dim=0)
 
     def accept(self, block: Block, chosen: Tensor) -> None:
         """Record that some pairs, int64 (m,), have swapped their values of a column."""

@@ -12,8 +12,8 @@ from ....common.schema.encoding import Block
 class SwapGains(Protocol):
     """The energy gains of swaps between the first half of the rows and the second."""
 
-    def gain(self, block: Block) -> Tensor | float:
-        """The gain for each pair of rows that swap a column's values, (n,)."""
+    def gain(self, block: Block, pairs: Tensor) -> Tensor | float:
+        """The gain for each of some pairs, int64 (m,), that swap a column's values, (m,)."""
         ...
 
     def accept(self, block: Block, chosen: Tensor) -> None:

@@ -213,11 +213,13 @@ class ReluFeatures:
         """<theta, phi(x)> as a function of x."""
         parts = {name: theta[place] for name, place in self._places.items()}
         root = self._outputs**0.5
+        outer = root * parts["readout"]  # the coefficient of relu(h), which is 1[h > 0] h
         towards = parts["weight_1"].view_as(self._weight) * self._readout[:, None]
+        towards += outer[:, None] * self._weight
+        constants = parts["bias_1"] * self._readout + outer * self._bias
         return _LinearForm(
             weights=torch.cat([self._weight, towards]).T.contiguous(),
-            biases=torch.cat([self._bias, parts["bias_1"] * self._readout]),
-            outer=root * parts["readout"],
+            biases=torch.cat([self._bias, constants]),
             constant=root * parts["output_bias"],
             norm=self._norm,
         )
@@ -241,10 +243,30 @@ def _share(
     finish(each(lambda part: move(*part), zip(parts, draws, strict=True)))
 
 
-def _replace(chosen: Tensor, *pairs: tuple[Tensor, Tensor]) -> None:
-    """Copy chosen rows of each second tensor into the first: indexing takes twice as long."""
-    for old, new in pairs:
-        old.index_copy_(0, chosen, new.index_select(0, chosen))
+def _differences(old: Tensor, new: Tensor) -> tuple[Tensor, Tensor]:
+    """The rows in which two tensors differ, int64 (m,), and the second minus the first there."""
+    change = new - old
+    rows = change.any(dim=1).nonzero()[:, 0]
+    return rows, change.index_select(0, rows)
+
+
+def _accepted(gain: Tensor, random: np.random.Generator) -> Tensor:
+    """Which of some moves are made, with probability min(1, exp(gain)): int64 (m,)."""
+    chance = torch.from_numpy(-random.standard_exponential(len(gain), dtype=np.float32))
+    return (chance < gain).nonzero()[:, 0]
+
+
+def _swap(one: Tensor, other: Tensor, rows: Tensor) -> None:
+    """Swap some rows of two tensors."""
+    given = one.index_select(0, rows)
+    one.index_copy_(0, rows, other.index_select(0, rows))
+    other.index_copy_(0, rows, given)
+
+
+def _replace(rows: Tensor, by: Tensor, *pairs: tuple[Tensor, Tensor]) -> None:
+    """Copy some rows of each first tensor to rows of the second: indexing takes twice as long."""
+    for new, old in pairs:
+        old.index_copy_(0, rows, new.index_select(0, by))
 
 
 @dataclass(frozen=True, eq=False)
@@ -252,16 +274,15 @@ class _LinearForm:
     """<theta, phi(x)> for a given theta, updated as single columns of x change.
 
     Attributes:
-        weights: of h, and of theta's linear map of x, float32 (record size, 2 k).
+        weights: of h, and of what each unit adds to <theta, phi(x)> if h > 0, before normalisation,
+            float32 (record size, 2 k).
         biases: likewise, (2 k,).
-        outer: coefficient of each unit's relu(h), (k,).
-        constant: a scalar.
+        constant: what is added in any case, a scalar.
         norm: norm of phi(x) before normalisation, from 1[h > 0], relu(h) and |x|^2.
     """
 
     weights: Tensor
     biases: Tensor
-    outer: Tensor
     constant: Tensor
     norm: Callable[[Tensor, Tensor, Tensor], Tensor]
 
@@ -272,32 +293,34 @@ class _LinearForm:
         random: np.random.Generator,
         energies: Sequence[Energy] = (),
     ) -> None:
-        """Swap values between the first half of the rows and the second, in place."""
+        """Swap values between the first half of the rows and the second, in place.
+
+        Pairs of rows that have the same value are left out: in many columns, most have.
+        """
         further = [energy.swap_gains(records) for energy in energies]
         half = len(records) // 2
         sums = torch.addmm(self.biases, records, self.weights)
         square = torch.linalg.vecdot(records, records)
         value = self._of(sums, square)
-        new_sums = torch.empty_like(sums)
         for block in blocks:
             place = block.place
             one, other = records[:half, place], records[half:, place]
-            change = other - one
-            longer = torch.linalg.vecdot(other, other) - torch.linalg.vecdot(one, one)
-            new_square = square + torch.cat([longer, -longer])
+            pairs, change = _differences(one, other)
+            rows = torch.cat([pairs, pairs + half])
+            longer = torch.linalg.vecdot(change, change + 2 * one.index_select(0, pairs))
+            new_square = square.index_select(0, rows) + torch.cat([longer, -longer])
             difference = change @ self.weights[place]
-            torch.add(sums[:half], difference, out=new_sums[:half])
-            torch.sub(sums[half:], difference, out=new_sums[half:])
+            new_sums = sums.index_select(0, rows)
+            new_sums[: len(pairs)] += difference
+            new_sums[len(pairs) :] -= difference
             new_value = self._of(new_sums, new_square)
-            gain = (new_value - value).view(2, half).sum(dim=0)
-            gain = gain + sum(gains.gain(block) for gains in further)
-            chance = torch.from_numpy(-random.standard_exponential(half, dtype=np.float32))
-            chosen = ((chance < gain) & change.any(dim=1)).nonzero()[:, 0]
-            both = torch.cat([chosen, chosen + half])
-            given = one.index_select(0, chosen)
-            _replace(chosen, (one, other))
-            other.index_copy_(0, chosen, given)
-            _replace(both, (sums, new_sums), (square, new_square), (value, new_value))
+            gain = (new_value - value.index_select(0, rows)).view(2, len(pairs)).sum(dim=0)
+            gain = gain + sum(gains.gain(block, pairs) for gains in further)
+            taken = _accepted(gain, random)
+            chosen, moved = pairs[taken], torch.cat([taken, taken + len(pairs)])
+            _swap(one, other, chosen)
+            new = (new_sums, sums), (new_square, square), (new_value, value)
+            _replace(rows[moved], moved, *new)
             for gains in further:
                 gains.accept(block, chosen)
 
@@ -319,33 +342,35 @@ class _LinearForm:
         new_sums = torch.addmm(self.biases, new, self.weights)
         new_square = torch.linalg.vecdot(new, new)
         new_value = self._of(new_sums, new_square)
-        chance = torch.from_numpy(-random.standard_exponential(len(records), dtype=np.float32))
-        chosen = (chance < new_value - value).nonzero()[:, 0]
-        _replace(chosen, (records, new), (value, new_value))
-        _replace(chosen, (sums, new_sums), (square, new_square))
+        chosen = _accepted(new_value - value, random)
+        whole = (new, records), (new_sums, sums), (new_square, square), (new_value, value)
+        _replace(chosen, chosen, *whole)
         copies = None if tables is None else tables.copy_gains(records, others)
         for block in blocks:
             place = block.place
-            from_rows = torch.from_numpy(random.integers(len(others), size=len(records)))
-            old, new = records[:, place], others[from_rows, place]
-            longer = torch.linalg.vecdot(new, new) - torch.linalg.vecdot(old, old)
-            new_square = square + longer
-            new_sums = sums + (new - old) @ self.weights[place]
+            source = torch.from_numpy(random.integers(len(others), size=len(records)))
+            old, new = records[:, place], others[source, place]
+            rows, change = _differences(old, new)
+            source = source[rows]
+            longer = torch.linalg.vecdot(change, change + 2 * old.index_select(0, rows))
+            new_square = square.index_select(0, rows) + longer
+            new_sums = sums.index_select(0, rows)
+            new_sums += change @ self.weights[place]
             new_value = self._of(new_sums, new_square)
-            chance = torch.from_numpy(-random.standard_exponential(len(records), dtype=np.float32))
-            gain = new_value - value
+            gain = new_value - value.index_select(0, rows)
             if copies is not None:
-                gain += copies.gain(block, from_rows)
-            chosen = (chance < gain).nonzero()[:, 0]
-            _replace(chosen, (old, new), (value, new_value))
-            _replace(chosen, (sums, new_sums), (square, new_square))
+                gain += copies.gain(block, rows, source)
+            taken = _accepted(gain, random)
+            chosen = rows[taken]
+            old.index_copy_(0, chosen, new.index_select(0, chosen))
+            _replace(chosen, taken, (new_sums, sums), (new_square, square), (new_value, value))
             if copies is not None:
-                copies.accept(block, from_rows, chosen)
+                copies.accept(block, chosen, source[taken])
 
     def _of(self, sums: Tensor, square: Tensor) -> Tensor:
         hidden, towards = sums.chunk(2, dim=1)
         hidden = hidden.relu()
         active = hidden.sign()
-        found = torch.linalg.vecdot(active, towards) + hidden @ self.outer + self.constant
+        found = torch.linalg.vecdot(active, towards) + self.constant
         value: Tensor = found / self.norm(active, hidden, square)
         return value

@@ -172,12 +172,12 @@ def test_the_law_under_a_condition_is_exact() -> None:
             self._records = records
             return self
 
-        def gain(self, block: Block) -> Tensor:
+        def gain(self, block: Block, pairs: Tensor) -> Tensor:
             after = self._records.clone()
             one, other = self._records.chunk(2)
             after[:, block.place] = torch.cat([other[:, block.place], one[:, block.place]])
             energy = (self._same(after) - self._same(self._records)) * strength
-            return energy.view(2, -1).sum(dim=0)
+            return energy.view(2, -1).sum(dim=0)[pairs]
 
         def accept(self, block: Block, chosen: Tensor) -> None: ...
 
