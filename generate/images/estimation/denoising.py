@@ -26,7 +26,7 @@ def noise_in(
     Args:
         images: y, float64 (k, p).
         variance: v, the variance of the noise on each value, above 0.
-        covariance_times: multiplies images by K, the covariance of x.
+        covariance_times: multiplies images by K, the covariance of x, into a new array.
     """
     noise, left = np.zeros_like(images), images.copy()
     towards = left.copy()
@@ -35,17 +35,20 @@ def noise_in(
     for _ in range(_STEPS):
         if (length <= enough).all():
             break
-        seen = towards + covariance_times(towards) / variance
-        step = _over(length, (towards * seen).sum(axis=1, keepdims=True))
+        seen = covariance_times(towards)
+        seen /= variance
+        seen += towards
+        step = _over(length, np.einsum("kp,kp->k", towards, seen)[:, None])
         noise += step * towards
-        left -= step * seen
+        left -= np.multiply(step, seen, out=seen)
         before, length = length, _squares(left)
-        towards = left + _over(length, before) * towards
+        towards *= _over(length, before)
+        towards += left
     return noise
 
 
 def _squares(images: Floats) -> Floats:
-    squares: Floats = np.square(images).sum(axis=1, keepdims=True)
+    squares: Floats = np.einsum("kp,kp->k", images, images)[:, None]
     return squares
 
 

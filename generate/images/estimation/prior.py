@@ -230,16 +230,18 @@ class GeneratorPrior:
         """Transform pixels (k, channels * side^2) to cosine coefficients of the channels."""
         along = cosines(self._side)
         shaped = images.reshape(len(images), self._channels, self._side, self._side)
-        waves = along @ shaped @ along.T
-        mixed: Floats = np.einsum("dc,kchw->kdhw", _colours(self._channels), waves)
-        return mixed.reshape(images.shape)
+        waves: Floats = along @ shaped @ along.T
+        if self._channels > GREY:
+            waves = np.einsum("dc,kchw->kdhw", _colours(self._channels), waves)
+        return waves.reshape(images.shape)
 
     def _to_pixels(self, waves: Floats) -> Floats:
         """The inverse of `_to_coefficients`."""
         along = cosines(self._side)
         shaped = waves.reshape(len(waves), self._channels, self._side, self._side)
-        mixed = along.T @ shaped @ along
-        images: Floats = np.einsum("dc,kdhw->kchw", _colours(self._channels), mixed)
+        images: Floats = along.T @ shaped @ along
+        if self._channels > GREY:
+            images = np.einsum("dc,kdhw->kchw", _colours(self._channels), images)
         return images.reshape(waves.shape)
 
     def _times_covariance(self, images: Floats) -> Floats:

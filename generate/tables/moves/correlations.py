@@ -113,9 +113,12 @@ class ProductGains:
         """Record that some pairs, int64 (m,), have swapped their values of a column."""
         if (place := self._places.get(block.first)) is None:
             return
-        twice = 2 * self._apart[chosen, place]
-        self._apart[chosen, place] -= twice
-        self._towards[chosen] -= twice @ self.coefficients[place]
+        apart = self._apart[:, place]
+        before = apart.index_select(0, chosen)
+        apart.index_copy_(0, chosen, -before)
+        towards = self._towards.index_select(0, chosen)
+        towards.addmm_(before, self.coefficients[place], alpha=-2.0)
+        self._towards.index_copy_(0, chosen, towards)
 
 
 def _as_correlations(noisy: Tensor) -> Tensor:
