@@ -271,7 +271,7 @@ class SeenColumn(RedactedRepr):
                 f"{called}: every row has another number: if it is an identifier, name it in "
                 "left_out, or have it made anew by a pattern"
             )
-        if found.values and len(found.values) < len(self.numbers.few or ()):
+        if found.values and self.numbers.some_are_rare:
             notice(
                 f"{called}: the draft lists the {len(found.values)} numbers that nearly all rows "
                 "have, and any other counts as the nearest of them: if that is not meant, take "

@@ -194,6 +194,11 @@ class SeenNumbers(RedactedRepr):
         plain = {"step": None, "decimals": None, "transform": Transform.NONE}
         return {**plain, "values": values, "lower": values[0], "upper": values[-1]}
 
+    @property
+    def some_are_rare(self) -> bool:
+        """Whether some of the numbers, if they are counted, are too rare to be listed."""
+        return any(times < _ROWS_OF_A_VALUE for times in (self.few or {}).values())
+
     def _frequent(self) -> NDArray[np.float64] | None:
         """The numbers that nearly all rows have, sorted; None if they are many.
 

@@ -9,6 +9,7 @@ import pyarrow as pa
 import torch
 from hypothesis import strategies as st
 
+from dpntk.common.schema.columns.codes import MISSING
 from dpntk.common.schema.columns.column import Column
 from dpntk.common.schema.columns.dates import TimeUnit
 from dpntk.common.schema.columns.kinds import ColumnKind, Missing, Transform
@@ -17,6 +18,7 @@ from dpntk.common.schema.encoding import NumericEncoding, blocks_of
 from dpntk.common.schema.table import TableSchema
 from dpntk.generate.tables.generators.knots import TableGenerator, TableGeneratorSpec
 from dpntk.generate.tables.marginals.released import ColumnMarginal
+from dpntk.generate.tables.rows.values import records_of
 
 PEOPLE = TableSchema(
     (
@@ -46,20 +48,15 @@ CSV = "\n".join((HEADER, *ROWS)) + "\n"
 
 
 def encoded_people(count: int, random: np.random.Generator) -> torch.Tensor:
-    """Records of random people, values 0..1, a third of whose pay is missing: (count, size)."""
-    values: dict[str, Any] = {
+    """Rows of random people, a third of whose pay is missing, values 0..1: (count, record size)."""
+    pay = np.where(random.random(count) < 1 / 3, np.nan, random.uniform(0, 1000, count))
+    values = {
         "age": random.integers(0, 100, count).astype(np.float64),
-        "pay": np.where(random.random(count) < 1 / 3, np.nan, random.uniform(0, 1000, count)),
+        "pay": pay,
+        "grade": random.integers(3, size=count),
+        "town": random.integers(MISSING, 3, size=count),
     }
-    parts = [
-        block.encode(
-            values[name]
-            if (name := block.column.name) in values
-            else random.integers(block.shares.stop - block.shares.start, size=count)
-        )
-        for block in blocks_of(PEOPLE)
-    ]
-    return torch.from_numpy(np.concatenate(parts, axis=1) / np.float32(255))
+    return torch.from_numpy(records_of(PEOPLE, values))
 
 
 def people(count: int, seed: int = 0) -> str:

@@ -243,11 +243,17 @@ def _share(
     finish(each(lambda part: move(*part), zip(parts, draws, strict=True)))
 
 
-def _differences(old: Tensor, new: Tensor) -> tuple[Tensor, Tensor]:
-    """The rows in which two tensors differ, int64 (m,), and the second minus the first there."""
+def _differences(old: Tensor, new: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """How two tensors (n, k) differ.
+
+    Returns:
+        The rows in which they do, int64 (m,); there, the second minus the first, (m, k), and the
+        same of their squared norms, (m,).
+    """
     change = new - old
     rows = change.any(dim=1).nonzero()[:, 0]
-    return rows, change.index_select(0, rows)
+    change = change.index_select(0, rows)
+    return rows, change, torch.linalg.vecdot(change, change + 2 * old.index_select(0, rows))
 
 
 def _accepted(gain: Tensor, random: np.random.Generator) -> Tensor:
@@ -259,7 +265,7 @@ def _accepted(gain: Tensor, random: np.random.Generator) -> Tensor:
 def _swap(one: Tensor, other: Tensor, rows: Tensor) -> None:
     """Swap some rows of two tensors."""
     given = one.index_select(0, rows)
-    one.index_copy_(0, rows, other.index_select(0, rows))
+    _replace(rows, rows, (other, one))
     other.index_copy_(0, rows, given)
 
 
@@ -305,9 +311,8 @@ class _LinearForm:
         for block in blocks:
             place = block.place
             one, other = records[:half, place], records[half:, place]
-            pairs, change = _differences(one, other)
+            pairs, change, longer = _differences(one, other)
             rows = torch.cat([pairs, pairs + half])
-            longer = torch.linalg.vecdot(change, change + 2 * one.index_select(0, pairs))
             new_square = square.index_select(0, rows) + torch.cat([longer, -longer])
             difference = change @ self.weights[place]
             new_sums = sums.index_select(0, rows)
@@ -350,9 +355,8 @@ class _LinearForm:
             place = block.place
             source = torch.from_numpy(random.integers(len(others), size=len(records)))
             old, new = records[:, place], others[source, place]
-            rows, change = _differences(old, new)
+            rows, change, longer = _differences(old, new)
             source = source[rows]
-            longer = torch.linalg.vecdot(change, change + 2 * old.index_select(0, rows))
             new_square = square.index_select(0, rows) + longer
             new_sums = sums.index_select(0, rows)
             new_sums += change @ self.weights[place]
@@ -362,7 +366,7 @@ class _LinearForm:
                 gain += copies.gain(block, rows, source)
             taken = _accepted(gain, random)
             chosen = rows[taken]
-            old.index_copy_(0, chosen, new.index_select(0, chosen))
+            _replace(chosen, chosen, (new, old))
             _replace(chosen, taken, (new_sums, sums), (new_square, square), (new_value, value))
             if copies is not None:
                 copies.accept(block, chosen, source[taken])

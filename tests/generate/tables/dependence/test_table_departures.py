@@ -10,12 +10,14 @@ import torch
 from numpy.typing import NDArray
 
 from dpntk.common.features.marginals.cells import MarginalColumn, MarginalGroup
+from dpntk.common.features.marginals.map import MarginalFeatures
 from dpntk.generate.tables.dependence.table_departures import (
     ReleasedCounts,
     TableDeparture,
     TablePlaces,
     shares_among,
 )
+from tests.helpers.tables import PEOPLE, encoded_people
 
 ROWS = 4000
 FIRST = MarginalColumn(0, 1, 256, -1, merged=(0, 120))
@@ -99,3 +101,15 @@ def test_cells_of_rows_are_those_of_all_tables() -> None:
     whole = (rows() * 255).round().long()
     expected = torch.stack([side.cell(whole) for side in WHOLE.sides])
     assert torch.equal(places.codes(rows()).long(), expected)
+
+
+@pytest.mark.parametrize("fine", [False, True])
+def test_cells_are_those_of_the_release_whatever_they_are_read_from(fine: bool) -> None:
+    """Bins of numbers, as older releases have them, or cells; and categories, some missing."""
+    groups = [("age", "pay"), ("town", "grade")]
+    features = MarginalFeatures.of(PEOPLE, groups=groups, fine=fine)
+    places = TablePlaces(features.groups, 255)
+    assert any(side.cells for side in places.sides) == fine
+    whole = (encoded_people(500, np.random.default_rng(0)) * 255).round()
+    expected = torch.stack([side.cell(whole.long()) for side in places.sides])
+    assert torch.equal(places.codes(whole / 255).long(), expected)
