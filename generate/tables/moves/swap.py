@@ -75,14 +75,15 @@ class SwapMoves(Moves):
             advance: reports the distance of the mean features.
         """
         self._ridge = self._goal.ridge(records, self._each)
+        # First of all products: what they depart from is independent rows, not arranged ones.
+        if self._goal.moments is not None:
+            products = [other.products for other in self._others if other.products is not None]
+            self._energies.append(Correlations(self._goal.moments, records, products))
         if self._goal.counts is not None:
             tables = [other.tables for other in self._others if other.tables is not None]
             counts = Counts(self._goal.counts, records, tables)
             counts.initialise(records, self._goal.blocks, self._random)
             self._energies.append(counts)
-        if self._goal.moments is not None:
-            products = [other.products for other in self._others if other.products is not None]
-            self._energies.append(Correlations(self._goal.moments, records, products))
         before = math.inf
         for _ in range(_MOST_ROUNDS // _WINDOW):
             distance = sum(self._round(records) for _ in range(_WINDOW)) / _WINDOW
