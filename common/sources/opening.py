@@ -15,7 +15,11 @@ from .base import Source, reading, require_regular
 from .images.arrays import ArraySource, holds_npy_files, holds_npz_parts
 from .images.cifar import CifarSource, holds_cifar_files
 from .images.idx import IdxSource, find_idx_pairs, holds_idx_files
-from .images.image_folder import ImageFolderSource, require_no_images_beside
+from .images.image_folder import (
+    ImageFolderSource,
+    notice_images_beside,
+    require_no_images_beside,
+)
 from .images.parquet import ParquetImageSource
 from .images.tar import TarImageSource
 from .options import SourceOptions
@@ -155,6 +159,8 @@ def _open_folder(folder: AnyPath, options: SourceOptions) -> Source:
     folder, kinds = part, _kinds_in(part)
     if kinds:
         _require_no_label_file(f"{folder}: of {' and '.join(kinds)}", options)
+    if len(kinds) == 1:
+        notice_images_beside(folder, *kinds)
     match kinds:
         case []:
             return ImageFolderSource.open(folder, options)

@@ -263,6 +263,12 @@ def require_no_images_beside(part: AnyPath, folder: AnyPath) -> None:
         )
 
 
+def notice_images_beside(folder: AnyPath, kind: str) -> None:
+    """Report images of a folder that are not read, because it holds data of another kind."""
+    if loose := len(_FolderListing.of(folder)):
+        notice(f"{folder}: read the {kind}, and passed over {counted(loose, 'image')} beside them")
+
+
 def _classes(folder: AnyPath, found: Sequence[str], options: SourceOptions) -> Classes:
     """The names of all classes, and their origin.
 

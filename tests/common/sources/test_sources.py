@@ -88,6 +88,19 @@ def test_a_folder_with_an_archive_for_each_part(tmp_path: Path) -> None:
         open_source(tmp_path)
 
 
+def test_images_beside_other_data_are_named(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    np.savez(tmp_path / "train.npz", x=IMAGES, y=LABELS)
+    assert len(open_source(tmp_path)) == len(IMAGES)
+    assert "passed over" not in capsys.readouterr().err
+    for name in ("0.png", "1.jpg"):
+        (tmp_path / name).write_bytes(b"")
+    assert len(open_source(tmp_path)) == len(IMAGES)
+    said = capsys.readouterr().err
+    assert "read the .npz archives, and passed over 2 images beside them" in said
+
+
 def test_npz_with_values_from_0_to_1(tmp_path: Path) -> None:
     path = tmp_path / "data.npz"
     np.savez(path, x=(IMAGES / 255).astype(np.float32), y=LABELS)

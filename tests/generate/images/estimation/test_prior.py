@@ -392,8 +392,8 @@ def test_templates_are_as_doubtful_as_their_noise_leaves_them() -> None:
         prior, means = prior_of(release), noisy_means(release)
         assert means is not None
         within = covariance(prior)
-        # 20,000 of each class, of which few at a time fit into a processor's cache
-        parts = [prior.posterior_deviations(500, seed) for seed in range(40)]
+        # 10,000 of each class, of which few at a time fit into a processor's cache
+        parts = [prior.posterior_deviations(500, seed) for seed in range(20)]
         drawn = torch.cat(parts, dim=1).double().numpy()
         for some, noise in zip(drawn, means.noise, strict=True):
             known = np.linalg.solve(within + noise**2 * np.eye(64), within)
@@ -401,7 +401,7 @@ def test_templates_are_as_doubtful_as_their_noise_leaves_them() -> None:
             spread = np.cov(some.T)
             assert np.linalg.norm(spread - left) < 0.1 * np.linalg.norm(left)
             assert np.allclose(np.diag(spread) / np.diag(left), 1, atol=0.1)
-            assert np.abs(some.mean(axis=0)).max() < 6 * math.sqrt(np.diag(left).max() / 20_000)
+            assert np.abs(some.mean(axis=0)).max() < 6 * math.sqrt(np.diag(left).max() / 10_000)
         assert (
             0
             < prior.posterior_std
