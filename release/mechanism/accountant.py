@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import math
 import warnings
-from functools import cache
+from functools import cache, lru_cache
 from importlib.metadata import version
 from types import ModuleType
 from typing import Final
@@ -35,6 +35,7 @@ LARGEST_MULTIPLIER: Final = 1e9
 SMALLEST_MULTIPLIER: Final = 1e-3
 
 
+@lru_cache(maxsize=1 << 14)
 def log_delta(noise_multiplier: float, epsilon: float) -> float:
     """The natural logarithm of the smallest delta at this noise and epsilon."""
     return float(_autodp().get_logdelta_ana_gaussian(noise_multiplier, epsilon))

@@ -30,7 +30,7 @@ from typing import Any, Final
 from ...common.adjacency import Adjacency
 from ...common.arguments import argument
 from ...common.errors import BudgetError
-from .accountant import require_budget
+from .accountant import noise_multiplier, require_budget
 
 SAMPLED_ACCOUNTANT: Final = "privacy loss distribution of the Poisson-subsampled Gaussian"
 SMALLEST_MULTIPLIER: Final = 0.3
@@ -45,6 +45,10 @@ _ROUGH_GRID: Final = 0.1
 """On this grid, every possible run is composed within a second and 200 MB."""
 _MARGIN: Final = 1e-4
 """Relative amount by which noise is rounded up."""
+_STRIDE: Final = 1.25
+"""Factor between the multipliers that are tried until the one sought lies between two."""
+_LEAST_SPENT: Final = 1e-9
+"""Less than this counts as this, so that it has a logarithm."""
 _LOST_PER_STEP: Final = 2.0**-50
 """Bounds the part of delta lost per step to rounding, when Fourier transforms are raised to the
 power of the steps. Where the exact figure is known, the observed loss is below a tenth of this."""
@@ -172,6 +176,9 @@ def sampled_multiplier(
     Raises:
         BudgetError: a number makes no sense, or the noise is out of the accountant's range.
     """
+    # Slow to import, so imported only here.
+    from scipy.optimize import brentq
+
     require_budget(epsilon, delta)
     if delta < (least := 2 * _LOST_PER_STEP * steps):
         raise BudgetError(
@@ -179,20 +186,41 @@ def sampled_multiplier(
             "rounding"
         )
 
-    def enough(multiplier: float, grid: float) -> bool:
-        run = SampledGaussian(sampling_prob, multiplier, steps)
-        return sampled_epsilon([run], delta, grid, adjacency) <= epsilon
-
     coarse = _COARSE_GRID * min(max(1.0, epsilon), 10.0)
-    low = high = SMALLEST_MULTIPLIER
-    while not enough(high, coarse):
-        low, high = high, 2 * high
-    while high > low * (1 + _MARGIN):
-        middle = math.sqrt(low * high)
-        low, high = (low, middle) if enough(middle, coarse) else (middle, high)
-    while not enough(high, DEFAULT_GRID):
+    most = 2 * max(epsilon, LARGEST_EPSILON)
+
+    def spent(multiplier: float, grid: float) -> float:
+        run = SampledGaussian(sampling_prob, multiplier, steps)
+        return sampled_epsilon([run], delta, grid, adjacency)
+
+    def excess(multiplier: float) -> float:
+        """The logarithm of what is spent over what may be: above 0 where noise is too little."""
+        return math.log(min(max(spent(multiplier, coarse), _LEAST_SPENT), most) / epsilon)
+
+    low = high = _first_guess(epsilon, delta, sampling_prob, steps)
+    while excess(high) > 0:
+        low, high = high, _STRIDE * high
+    while low > SMALLEST_MULTIPLIER and excess(low) <= 0:
+        low, high = max(low / _STRIDE, SMALLEST_MULTIPLIER), low
+    if excess(low) <= 0:
+        high = low
+    else:
+        high = brentq(excess, low, high, xtol=_MARGIN * low / 4) + _MARGIN * low / 4
+    while spent(high, DEFAULT_GRID) > epsilon:
         high *= 1 + _MARGIN
     return SampledGaussian(sampling_prob, high, steps)
+
+
+def _first_guess(epsilon: float, delta: float, sampling_prob: float, steps: int) -> float:
+    """About the multiplier that is sought if a record is added or removed.
+
+    By the central limit theorem many steps are like one with the parameter
+    rate sqrt(steps (e^(1 / z^2) - 1)) of Gaussian differential privacy (Bu, Dong, Long, Su 2020,
+    "Deep Learning with Gaussian Differential Privacy").
+    """
+    together = 1 / (sampling_prob * noise_multiplier(epsilon, delta))
+    guess = 1 / math.sqrt(math.log1p(together**2 / steps))
+    return min(max(guess, SMALLEST_MULTIPLIER), LARGEST_MULTIPLIER)
 
 
 def sampled_accountant_version() -> str:

@@ -311,7 +311,7 @@ def test_a_record_that_is_exchanged_can_be_what_is_hidden(dpntk: Command, folder
     assert 1.98 < sampled_epsilon([run_of(second)], 1e-3, adjacency=Adjacency.REPLACE_ONE) <= 2
     total = sampled_epsilon([run_of(first), run_of(second)], 1e-3, adjacency=Adjacency.REPLACE_ONE)
     assert opened.release.guarantee.total_epsilon == total
-    assert f"epsilon {total:.4g} (replace-one)" in made.stderr
+    assert f"epsilon {rounded_up(total)} (replace-one)" in made.stderr
 
 
 def test_the_budget_shows_what_distillations_have_spent(dpntk: Command, folder: Path) -> None:
@@ -325,7 +325,7 @@ def test_the_budget_shows_what_distillations_have_spent(dpntk: Command, folder: 
         assert "spent: epsilon 2 at delta 0.001 (add-remove)" in shown
     assert dpntk("distill", folder, *OPTIONS, "-o", "two.h5", "--compose").code == 0
     total = sampled_epsilon([run_of(e) for e in read_ledger(ledger_of(folder))], 1e-3)
-    assert f"spent: epsilon {total:.4g} at delta" in dpntk("budget", folder).stdout
+    assert f"spent: epsilon {rounded_up(total)} at delta" in dpntk("budget", folder).stdout
 
 
 def test_the_budget_of_distillations_is_for_the_delta_and_the_adjacency_that_are_shown(
@@ -577,7 +577,7 @@ def test_a_ledger_of_the_whole_folder_counts_for_its_parts(dpntk: Command, folde
     total = sampled_epsilon([run_of(before), run_of(after)], 1e-3)
     for named in (whole, whole / "train", ledger_of(whole / "train")):
         shown = dpntk("budget", named)
-        assert f"spent: epsilon {total:.4g} at delta" in shown.stdout
+        assert f"spent: epsilon {rounded_up(total)} at delta" in shown.stdout
         assert "of the whole folder, are counted as well" in shown.stdout
     ledger_of(whole).write_text("{}")
     assert "the ledger cannot be read" in refusal(dpntk, *again, "--compose", "--overwrite")
