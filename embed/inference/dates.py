@@ -24,6 +24,7 @@ _DATES: Final = (
 """Formats in order: the first that fits all values is drafted."""
 _TIMES: Final = ("%H:%M:%S", "%H:%M", "%H:%M:%S.%f", "%H:%M:%SZ")
 _FORMATS: Final = (*_DATES, *(f"{d}{by}{t}" for d in _DATES for by in " T" for t in _TIMES))
+_READERS: Final = {text: DateFormat(text) for text in _FORMATS}
 
 
 @dataclass(repr=False)
@@ -55,8 +56,10 @@ class SeenDates(RedactedRepr):
             self._keep({ISO_TIME: steps * DAY if days else steps // PER_SECOND[values.type.unit]})
             return
         texts = compute.unique(values)
-        self._keep({text: DateFormat(text).parse(texts[:1]) for text in self.ranges})
-        self._keep({text: DateFormat(text).parse(texts) for text in self.ranges})
+        for first in texts[:1].to_pylist():  # most columns hold no dates, as the first text shows
+            likely = [text for text in self.ranges if _READERS[text].looks_like(first)]
+            self.ranges = {text: self.ranges[text] for text in likely}
+        self._keep({text: _READERS[text].parse(texts) for text in self.ranges})
 
     def _keep(self, seconds: dict[str, NDArray[Any]]) -> None:
         self.ranges = {text: self.ranges[text] for text in seconds if _all_are_dates(seconds[text])}
@@ -74,7 +77,7 @@ class SeenDates(RedactedRepr):
 
         texts = pyarrow.array([text], pyarrow.string())
         formats = _FORMATS if stored and self.ranges else tuple(self.ranges)
-        return any(_all_are_dates(DateFormat(each).parse(texts)) for each in formats)
+        return any(_all_are_dates(_READERS[each].parse(texts)) for each in formats)
 
     def describe(self, name: str, dtype: str | None, *, missing: bool) -> Column | None:
         """The drafted column, or None if it does not hold two different dates.

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 _FORMATS: Final = (
     "", "%H:%M:%S", "%H:%M", "%d days %H:%M:%S", "%H:%M:%S.%f", "%d days %H:%M:%S.%f", "%d days",
 )  # fmt: skip
+_READERS: Final = {text: DurationFormat(text) for text in _FORMATS}
 
 
 @dataclass(repr=False)
@@ -50,9 +51,10 @@ class SeenDurations(RedactedRepr):
             self.range.observe(parts // PER_SECOND[values.type.unit])
             return
         texts = compute.unique(values)
-        for some in (texts[:1], texts):  # most columns hold none, as the first text shows
-            read = {text: DurationFormat(text).parse(some) for text in self.formats}
-            self.formats = tuple(text for text in read if not np.isnan(read[text]).any())
+        for first in texts[:1].to_pylist():  # most columns hold none, as the first text shows
+            self.formats = tuple(text for text in self.formats if _READERS[text].looks_like(first))
+        read = {text: _READERS[text].parse(texts) for text in self.formats}
+        self.formats = tuple(text for text in read if not np.isnan(read[text]).any())
         if self.formats:
             self.range.observe(read[self.formats[0]].astype(np.int64))
 
@@ -67,7 +69,7 @@ class SeenDurations(RedactedRepr):
 
         texts = pyarrow.array([text], pyarrow.string())
         formats = _FORMATS if stored and self.formats else self.formats
-        return any(not np.isnan(DurationFormat(each).parse(texts)).any() for each in formats)
+        return any(not np.isnan(_READERS[each].parse(texts)).any() for each in formats)
 
     def describe(self, name: str, dtype: str | None, *, missing: bool) -> Column | None:
         """The drafted column, or None if it does not hold two different durations.

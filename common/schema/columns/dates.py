@@ -101,6 +101,14 @@ class DateFormat:
             raise SchemaError(f"format {self.text!r}: it leaves out a part of the date or time")
 
     @cached_property
+    def _pattern(self) -> str:
+        """A regular expression that the texts match, with a name for each part of the date."""
+        return "".join(
+            re.escape(text) + (f"(?P<{name}>{_DIRECTIVES[name]})" if name else "")
+            for text, name in self._parts
+        )
+
+    @cached_property
     def _parts(self) -> tuple[tuple[str, str], ...]:
         """See `directives`."""
         return directives(self.text)
@@ -110,16 +118,16 @@ class DateFormat:
         """Whether it includes the hour."""
         return any(name == "H" for _, name in self._parts)
 
+    def looks_like(self, text: str) -> bool:
+        """Whether a single text has this form, though it may say a 32nd of a month."""
+        return re.fullmatch(self._pattern, text.strip()) is not None
+
     def parse(self, texts: pa.Array) -> NDArray[np.float64]:
         """Seconds since 1970 of texts (n,), without fractions; NaN where a text is not a date."""
         import pyarrow
         from pyarrow import compute
 
-        pattern = "".join(
-            re.escape(text) + (f"(?P<{name}>{_DIRECTIVES[name]})" if name else "")
-            for text, name in self._parts
-        )
-        dates, parts = matches(texts, pattern)
+        dates, parts = matches(texts, self._pattern)
         seconds = np.full(len(texts), np.nan)
         if not dates.any():
             return seconds

@@ -86,6 +86,10 @@ class DurationFormat:
     def _digits(self, name: str) -> str:
         return _ANY if name in (self._names[0], "f") else "[0-9]{1,2}"
 
+    def looks_like(self, text: str) -> bool:
+        """Whether a single text has this form, though it may say 99 minutes."""
+        return re.fullmatch(self._pattern, text.strip()) is not None
+
     def parse(self, texts: pa.Array) -> NDArray[np.float64]:
         """Seconds of texts (n,), without fractions; NaN where a text is not a duration."""
         import pyarrow
