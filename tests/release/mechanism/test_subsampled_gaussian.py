@@ -124,13 +124,12 @@ def divergence(
 ) -> float:
     """Of a sampled step in two dimensions with one record, from that with another, on a grid."""
     axis = np.linspace(-9, 9, 901) * max(1.0, run.noise_multiplier)
-    x, y = np.meshgrid(axis, axis)
+
+    def normal(mean: float) -> NDArray[np.float64]:
+        return np.asarray(stats.norm.pdf(axis, mean, run.noise_multiplier))
 
     def density(centre: tuple[float, float]) -> NDArray[np.float64]:
-        far = (x - centre[0]) ** 2 + (y - centre[1]) ** 2
-        return np.exp(-far / (2 * run.noise_multiplier**2)) / (
-            2 * math.pi * run.noise_multiplier**2
-        )
+        return np.outer(normal(centre[1]), normal(centre[0]))
 
     nothing = (1 - run.sampling_prob) * density((0.0, 0.0))
     with_one, with_other = (nothing + run.sampling_prob * density(place) for place in (one, other))
