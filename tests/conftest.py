@@ -124,7 +124,7 @@ def dpntk(
 @pytest.fixture(scope="session")
 def object_storage() -> Iterator[str]:
     """A server that speaks S3's protocol: its address."""
-    with serving() as address:
+    with pytest.MonkeyPatch.context() as patch, serving(patch) as address:
         yield address
 
 

@@ -21,6 +21,7 @@ the distributions themselves; the resulting epsilon exceeds theirs only by the c
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -148,9 +149,12 @@ def _composed(
         Adjacency.REPLACE_ONE: NeighboringRelation.REPLACE_ONE,
     }[adjacency]
     accountant = PLDAccountant(relation, value_discretization_interval=grid)
+    steps: Counter[tuple[float, float]] = Counter()
     for run in runs:
-        step = dp_event.GaussianDpEvent(run.noise_multiplier)
-        accountant.compose(dp_event.PoissonSampledDpEvent(run.sampling_prob, step), run.steps)
+        steps[run.sampling_prob, run.noise_multiplier] += run.steps
+    for (sampling_prob, multiplier), count in steps.items():  # like steps are composed at once
+        step = dp_event.GaussianDpEvent(multiplier)
+        accountant.compose(dp_event.PoissonSampledDpEvent(sampling_prob, step), count)
     return float(accountant.get_epsilon(delta))
 
 

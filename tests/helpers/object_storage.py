@@ -3,23 +3,29 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import logging
 import secrets
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import fsspec
+import pytest
 
 KEY, SECRET = "AKIAOFTHEWARD", "the-secret-of-the-ward"
 """Credentials that must not be found anywhere."""
 
 
 @contextlib.contextmanager
-def serving() -> Iterator[str]:
+def serving(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
     """Run moto's server in a thread; yields its address."""
+    from botocore.loaders import JSONFileLoader
     from moto.server import ThreadedMotoServer  # loads half of AWS
 
     logging.getLogger("werkzeug").setLevel(logging.ERROR)  # a line for each request
+    # The description of Amazon's services is read anew for every client; here there are hundreds.
+    read = functools.cache(JSONFileLoader().load_file)
+    monkeypatch.setattr(JSONFileLoader, "load_file", lambda _, path: read(path))
     server = ThreadedMotoServer(port=0, verbose=False)
     server.start()
     host, port = server.get_host_and_port()
