@@ -121,6 +121,12 @@ def dpntk(
     return command
 
 
+@pytest.fixture
+def few_rounds(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Rows are arranged for a few rounds only: where it does not matter how well."""
+    monkeypatch.setattr("dpntk.generate.tables.moves.swap._MOST_ROUNDS", 20)
+
+
 @pytest.fixture(scope="session")
 def object_storage() -> Iterator[str]:
     """A server that speaks S3's protocol: its address."""

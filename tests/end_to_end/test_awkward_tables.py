@@ -19,6 +19,8 @@ from dpntk.release import open_release
 from tests.conftest import Command, refused
 from tests.end_to_end.test_tables import confirm
 
+pytestmark = pytest.mark.usefixtures("few_rounds")
+
 
 def go_through(dpntk: Command, file: str, *options: str) -> None:
     """From a table to a synthetic one, which its own schema takes."""

@@ -618,7 +618,7 @@ def sampled(saved: SavedTableGenerator, count: int = 500) -> pa.Table:
     return saved.draw(count, 0).table
 
 
-@pytest.mark.usefixtures("few_rows")
+@pytest.mark.usefixtures("few_rows", "few_rounds")
 def test_a_generator_that_was_written_makes_the_same_rows(made: Release, tmp_path: Path) -> None:
     """Of two generators, one that does not arrange makes others."""
     saved = saved_generator(made)
@@ -638,7 +638,7 @@ def test_continuous_numbers_are_different_in_many_rows(made: Release) -> None:
     assert len(np.unique(pay)) > 0.9 * len(pay) > 10_000
 
 
-@pytest.mark.usefixtures("few_rows")
+@pytest.mark.usefixtures("few_rows", "few_rounds")
 def test_a_generator_whose_means_do_not_fit_is_refused(made: Release, tmp_path: Path) -> None:
     saved = saved_generator(made)
     rows, good = sampled(saved), saved.model.refinement
