@@ -125,6 +125,7 @@ def dpntk(
 def few_rounds(monkeypatch: pytest.MonkeyPatch) -> None:
     """Rows are arranged for a few rounds only: where it does not matter how well."""
     monkeypatch.setattr("dpntk.generate.tables.moves.swap._MOST_ROUNDS", 20)
+    monkeypatch.setattr("dpntk.generate.tables.moves.resample._ROUNDS", 20)
 
 
 @pytest.fixture(scope="session")

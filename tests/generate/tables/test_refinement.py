@@ -558,6 +558,7 @@ def test_rows_are_arranged_by_features_of_one_kind(
     )
 
 
+@pytest.mark.usefixtures("few_rounds")
 def test_rows_of_low_signal_classes_are_not_chosen_before_they_are_put_together(
     made: Release, few_rows: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -630,6 +631,7 @@ def test_a_generator_that_was_written_makes_the_same_rows(made: Release, tmp_pat
     assert not sampled(changed(saved, refinement=None)).equals(rows)
 
 
+@pytest.mark.usefixtures("few_rounds")
 def test_continuous_numbers_are_different_in_many_rows(made: Release) -> None:
     """Though rows are doubled on the way to so many."""
     saved = replace(saved_generator(made), class_weights=np.array([0.5, 0.5]))
