@@ -122,10 +122,16 @@ def dpntk(
 
 
 @pytest.fixture
-def few_rounds(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Rows are arranged for a few rounds only: where it does not matter how well."""
-    monkeypatch.setattr("dpntk.generate.tables.moves.swap._MOST_ROUNDS", 20)
-    monkeypatch.setattr("dpntk.generate.tables.moves.resample._ROUNDS", 20)
+def hasty_rows(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Rows are chosen among few and arranged for a few rounds: where nothing depends on it."""
+    make_hasty(monkeypatch)
+
+
+def make_hasty(patch: pytest.MonkeyPatch) -> None:
+    """The same, for as long as the patch holds."""
+    patch.setattr("dpntk.generate.tables.reweighting._POOL", 2000)
+    patch.setattr("dpntk.generate.tables.moves.swap._MOST_ROUNDS", 20)
+    patch.setattr("dpntk.generate.tables.moves.resample._ROUNDS", 20)
 
 
 @pytest.fixture(scope="session")

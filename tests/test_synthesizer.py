@@ -51,7 +51,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def fitted(folder: Path) -> Synthesizer:
+def fitted(folder: Path, hasty_rows: None) -> Synthesizer:
     return Synthesizer(1.0, 1e-3, PEOPLE, folder, **BRIEF).fit(ROWS)
 
 

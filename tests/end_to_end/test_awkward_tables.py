@@ -19,7 +19,7 @@ from dpntk.release import open_release
 from tests.conftest import Command, refused
 from tests.end_to_end.test_tables import confirm
 
-pytestmark = pytest.mark.usefixtures("few_rounds")
+pytestmark = pytest.mark.usefixtures("hasty_rows")
 
 
 def go_through(dpntk: Command, file: str, *options: str) -> None:

@@ -11,7 +11,6 @@ import torch
 from dpntk.embed import save_schema
 from dpntk.embed.exact.grid import DEFAULT_CAPACITY, Grid
 from dpntk.embed.sums.accumulate import ClassSums
-from dpntk.generate.tables import reweighting
 from tests.conftest import Command
 from tests.embed.sums.test_round_trips import MAPS, records_of
 from tests.helpers.devices import every_device
@@ -70,9 +69,8 @@ def test_tables_go_the_whole_way(
     tmp_path: Path,
     device: torch.device,
     options: tuple[object, ...],
-    monkeypatch: pytest.MonkeyPatch,
+    hasty_rows: None,
 ) -> None:
-    monkeypatch.setattr(reweighting, "_POOL", 2000)
     save_schema(PEOPLE, tmp_path / "schema.toml")
     (tmp_path / "a.csv").write_text(people(60))
     made = dpntk("embed", "a.csv", "--schema", "schema.toml", *options, "--device", device)

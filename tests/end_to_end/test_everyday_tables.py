@@ -100,7 +100,7 @@ def require_rules(rows: dict[str, list[str]]) -> None:
         assert row["pregnant"] == "no" or row["sex"] == "F"
 
 
-@pytest.mark.usefixtures("few_rounds")
+@pytest.mark.usefixtures("hasty_rows")
 def test_a_table_of_an_office_comes_back_with_its_types_and_rules(
     dpntk: Command, tmp_path: Path
 ) -> None:
@@ -142,7 +142,7 @@ def test_a_table_of_an_office_comes_back_with_its_types_and_rules(
     assert judged.code == 0, judged.stderr
 
 
-@pytest.mark.usefixtures("few_rounds")
+@pytest.mark.usefixtures("hasty_rows")
 def test_rows_under_a_condition(dpntk: Command, tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_text(office(600))
     dpntk("schema", "a.csv", "--label", "ill")
@@ -211,7 +211,7 @@ def test_numbers_of_few_values_come_back_as_they_were(dpntk: Command, tmp_path: 
     assert set(arrow_csv.read_csv("some/table.csv")["income"].to_pylist()) <= set(brackets[2:])
 
 
-@pytest.mark.usefixtures("few_rounds")
+@pytest.mark.usefixtures("hasty_rows")
 def test_what_is_too_rare_is_said(
     dpntk: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

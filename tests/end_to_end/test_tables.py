@@ -18,7 +18,6 @@ from dpntk.common.schema.table import TableSchema
 from dpntk.common.schema.toml import save_schema
 from dpntk.common.sources.options import SourceOptions
 from dpntk.embed import Embedding, TangentOptions, embed
-from dpntk.generate.tables import reweighting
 from dpntk.release import PrivacyParameters
 from dpntk.release.file.writer import serialise
 from dpntk.release.mechanism.gaussian import NoiseScale, NoisySums
@@ -155,9 +154,8 @@ def test_what_was_looked_up_is_said_in_every_release(dpntk: Command, tmp_path: P
     ids=str,
 )
 def test_every_map_and_no_label_go_the_whole_path(
-    dpntk: Command, tmp_path: Path, options: list[str], monkeypatch: pytest.MonkeyPatch
+    dpntk: Command, tmp_path: Path, options: list[str], hasty_rows: None
 ) -> None:
-    monkeypatch.setattr(reweighting, "_POOL", 2000)  # how near they come is not the point here
     (tmp_path / "a.csv").write_text(people(60))
     dpntk("schema", "a.csv")
     confirm(tmp_path / "schema.toml")

@@ -38,11 +38,10 @@ from dpntk.release.commands import distill as distilling_cli
 from dpntk.release.distill import descent as distilling_descent
 from dpntk.release.distill import mechanism as distilling_mechanism
 from dpntk.release.distill import pipeline as distilling
-from dpntk.release.mechanism import accountant
 from dpntk.release.mechanism import gaussian as mechanism
 from dpntk.release.mechanism.gaussian import NoiseScale, NoisySums
 from dpntk.release.publishing import measurement, parameters, private_bounds
-from tests.conftest import Command, Outcome
+from tests.conftest import Command, Outcome, make_hasty
 
 Integers = NDArray[np.int64]
 Write = Callable[[Path], Path]
@@ -52,7 +51,6 @@ Step = str | Callable[[Path], None]
 
 BEYOND: Final = "exact sums, by more than their sensitivity"
 _LEFT_OUT: Final = "whether {} is left out"
-_log_delta: Final = functools.cache(accountant.log_delta)
 _version: Final = functools.cache(vars(run_plan)["version"])
 _NOW: Final = "2026-01-01T00:00:00+00:00"
 _OWNERS: Final = ("embed", "merge", "schema", "distill")
@@ -374,7 +372,7 @@ class Owner:
         self._held = FixedRandomness(monkeypatch)
         own_key()  # made now, so that no command says that it has made one
         # What takes long and has nothing to do with the records.
-        monkeypatch.setattr(accountant, "log_delta", _log_delta)
+        make_hasty(monkeypatch)
         monkeypatch.setattr(run_plan, "version", _version)
         monkeypatch.setattr(sandbox, "parse_in_child", _parse_here)
 

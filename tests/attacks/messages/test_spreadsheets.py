@@ -65,7 +65,7 @@ def computed(cell: str, separator: str = ",", read: str = ",") -> bool:
     return text[:1] in tuple("=+-@\uff1d") and not is_number(text)
 
 
-@pytest.mark.usefixtures("few_rounds")
+@pytest.mark.usefixtures("hasty_rows")
 def test_data_are_faithful_unless_the_user_asks(
     dpntk: Command, release: None, tmp_path: Path
 ) -> None:

@@ -165,7 +165,7 @@ def of_columns(saved: SavedTableGenerator) -> SavedTableGenerator:
     return replace(saved, model=model)
 
 
-@pytest.mark.usefixtures("few_rounds")
+@pytest.mark.usefixtures("hasty_rows")
 def test_without_a_network_its_file_holds_none(
     of_columns: SavedTableGenerator, tmp_path: Path
 ) -> None:
@@ -178,7 +178,7 @@ def test_without_a_network_its_file_holds_none(
     assert again.draw(1_000, 0).table.equals(rows)
 
 
-@pytest.mark.usefixtures("few_rounds")
+@pytest.mark.usefixtures("hasty_rows")
 def test_an_earlier_file_holds_a_network_that_has_no_say(
     saved: SavedTableGenerator, of_columns: SavedTableGenerator, two_rows: pa.Table, tmp_path: Path
 ) -> None:

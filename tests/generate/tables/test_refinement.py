@@ -558,7 +558,7 @@ def test_rows_are_arranged_by_features_of_one_kind(
     )
 
 
-@pytest.mark.usefixtures("few_rounds")
+@pytest.mark.usefixtures("hasty_rows")
 def test_rows_of_low_signal_classes_are_not_chosen_before_they_are_put_together(
     made: Release, few_rows: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -619,7 +619,7 @@ def sampled(saved: SavedTableGenerator, count: int = 500) -> pa.Table:
     return saved.draw(count, 0).table
 
 
-@pytest.mark.usefixtures("few_rows", "few_rounds")
+@pytest.mark.usefixtures("few_rows", "hasty_rows")
 def test_a_generator_that_was_written_makes_the_same_rows(made: Release, tmp_path: Path) -> None:
     """Of two generators, one that does not arrange makes others."""
     saved = saved_generator(made)
@@ -631,7 +631,7 @@ def test_a_generator_that_was_written_makes_the_same_rows(made: Release, tmp_pat
     assert not sampled(changed(saved, refinement=None)).equals(rows)
 
 
-@pytest.mark.usefixtures("few_rounds")
+@pytest.mark.usefixtures("hasty_rows")
 def test_continuous_numbers_are_different_in_many_rows(made: Release) -> None:
     """Though rows are doubled on the way to so many."""
     saved = replace(saved_generator(made), class_weights=np.array([0.5, 0.5]))
@@ -640,7 +640,7 @@ def test_continuous_numbers_are_different_in_many_rows(made: Release) -> None:
     assert len(np.unique(pay)) > 0.9 * len(pay) > 10_000
 
 
-@pytest.mark.usefixtures("few_rows", "few_rounds")
+@pytest.mark.usefixtures("few_rows", "hasty_rows")
 def test_a_generator_whose_means_do_not_fit_is_refused(made: Release, tmp_path: Path) -> None:
     saved = saved_generator(made)
     rows, good = sampled(saved), saved.model.refinement

@@ -239,7 +239,7 @@ def test_an_exchange_would_change_how_many_rows_there_are() -> None:
         require_consistent(claimed, exchanged.feature_map, SCHEMA)
 
 
-@pytest.mark.usefixtures("few_rounds")
+@pytest.mark.usefixtures("hasty_rows")
 def test_from_the_commands_to_a_label(dpntk: Command, tmp_path: Path) -> None:
     visits().to_csv("a.csv", index=False)
     (tmp_path / "schema.toml").write_text(UNCONFIRMED)

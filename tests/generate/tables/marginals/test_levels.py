@@ -167,7 +167,7 @@ def test_a_bound_is_told_from_all_that_lies_between_by_a_9690th_of_the_range() -
     assert found == [0, 0, 0, 1, 1, 128, 254, 254, 255, 255, 255]
 
 
-@pytest.mark.usefixtures("few_rounds")
+@pytest.mark.usefixtures("hasty_rows")
 @pytest.mark.parametrize("epsilon", [50.0, math.inf])
 def test_zeros_and_round_numbers_come_back(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, epsilon: float

@@ -141,7 +141,7 @@ def test_rows_that_do_not_hear_of_their_condition_would_be_seen(
     assert min(found.values()) > 0.3
 
 
-@pytest.mark.usefixtures("few_rounds")
+@pytest.mark.usefixtures("hasty_rows")
 def test_what_no_drawn_row_fulfils_is_made(draw: Draw) -> None:
     rows = draw(200, "kind = yew and height >= 34 and girth < 3").table.to_pydict()
     assert set(rows["kind"]) == {"yew"}
@@ -150,7 +150,7 @@ def test_what_no_drawn_row_fulfils_is_made(draw: Draw) -> None:
     assert len(set(rows["girth"])) > 1
 
 
-@pytest.mark.usefixtures("few_rounds")
+@pytest.mark.usefixtures("hasty_rows")
 def test_a_common_condition_is_not_rare(draw: Draw, monkeypatch: pytest.MonkeyPatch) -> None:
     """Rows are then the same, to the last one, as if no condition were ever rare."""
     monkeypatch.setattr(refinement, "_USUAL_ROWS", 1000)  # so few are enough to be the same
