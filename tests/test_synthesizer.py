@@ -6,8 +6,6 @@ import copy
 import inspect
 import io
 import pickle
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -36,6 +34,7 @@ from dpntk.evaluate import evaluate
 from dpntk.generate import TableSettings, TrainingSettings
 from dpntk.release import Adjacency, open_release, own_key
 from tests.helpers.data_sets import IMAGES, LABELS
+from tests.helpers.processes import run_anew
 from tests.helpers.tables import PEOPLE, people
 
 BRIEF: dict[str, Any] = {
@@ -187,7 +186,7 @@ def test_from_a_release_alone_records_are_made_and_none_are_read(
         "readers = ('dpntk.embed', 'dpntk.common.sources', 'dpntk.release.publishing')\n"
         "assert not [name for name in sys.modules if name.startswith(readers)]\n"
     )
-    subprocess.run([sys.executable, "-c", program], check=True)
+    assert run_anew(program) == 0
 
 
 def test_a_strangers_release_is_not_trusted(

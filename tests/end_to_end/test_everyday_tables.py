@@ -178,7 +178,7 @@ def test_rows_under_a_condition(dpntk: Command, tmp_path: Path) -> None:
         ("total = 0.03 and drugs > care and code = C007 and seen > 2022-12-30",
          "no values between the bounds fulfil it"),
     ):  # fmt: skip
-        for source in (("--from", "synthetic"), ("release.h5",)):
+        for source in (("--from", "synthetic"), ("release.h5", "--steps", "2")):
             refused(dpntk("generate", *source, "--where", where, "-n", "9", "-o", "none"), message)
     assert not Path("none").exists()
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import os
+import sys
+import traceback
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -72,6 +74,26 @@ def finish(child: int) -> int:
 def embed_in_a_child(arguments: list[str], *, rank: int = 0, ranks: int = 1) -> int:
     """Run a command in a child to its end; returns its exit code."""
     return finish(start(arguments, rank=rank, ranks=ranks))
+
+
+def run_anew(program: str) -> int:
+    """Run Python in a child that has nothing of dpntk loaded; returns its exit code.
+
+    What dpntk stands on is loaded there, because that takes seconds: for programs that ask what of
+    dpntk itself is loaded.
+    """
+    if (child := os.fork()) == 0:
+        code = 1
+        try:
+            for name in [name for name in sys.modules if name.partition(".")[0] == "dpntk"]:
+                del sys.modules[name]
+            exec(program, {})  # noqa: S102 - a test's own
+            code = 0
+        except BaseException:
+            traceback.print_exc()
+        finally:
+            os._exit(code)
+    return finish(child)
 
 
 def parse_here(

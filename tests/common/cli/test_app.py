@@ -13,6 +13,7 @@ from importlib.metadata import version
 from pathlib import Path
 
 import click
+import numpy as np
 import pytest
 
 from dpntk.common.cli import app as command
@@ -202,7 +203,8 @@ def test_threads_that_wait_leave_their_cores_to_others(
         monkeypatch.delenv("OMP_WAIT_POLICY", raising=False)
     else:
         monkeypatch.setenv("OMP_WAIT_POLICY", wanted)
-    finished = dpntk_process("plan", "--records", 99, "--classes", 2, "--eps", 1, cwd=tmp_path)
+    np.savez(tmp_path / "a.npz", x=np.zeros((4, 8, 8), np.uint8), y=np.arange(4) % 2)
+    finished = dpntk_process("embed", "a.npz", "--width", 2, cwd=tmp_path)
     assert finished.returncode == 0
     (policy,) = set(re.findall(r"OMP_WAIT_POLICY *= *'(\w+)'", finished.stderr))
     assert policy == used

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -32,6 +30,7 @@ from dpntk.generate.images.training import train
 from dpntk.release import OpenedRelease, PrivacyParameters, Release, open_release, own_key
 from dpntk.release.publishing.pipeline import unrecorded_release, write_release
 from tests.conftest import Command, refused
+from tests.helpers.processes import run_anew
 
 BRIEF = TrainingSettings(steps=30, batch=12, seed=1)
 
@@ -260,16 +259,17 @@ def test_other_files_are_not_taken_for_a_generator(opened: OpenedRelease, tmp_pa
 @pytest.mark.parametrize(
     ("room", "commands"), [("generate", "generate, writing"), ("evaluate", "evaluate, report")]
 )
-def test_the_sensitive_room_is_never_loaded(room: str, commands: str) -> None:
+def test_the_sensitive_room_is_never_loaded(
+    room: str, commands: str, capfd: pytest.CaptureFixture[str]
+) -> None:
     """The import contract says so of the source; this says so of a running program."""
     program = (
         f"import sys; from dpntk.{room} import *; from dpntk.{room}.commands import {commands}; "
-        "print([name for name in sys.modules if name.startswith('dpntk.')])"
+        "print([name for name in sys.modules if name.startswith('dpntk.')], flush=True)"
     )
-    finished = subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True, check=True
-    )
-    assert f"dpntk.{room}.pipeline" in finished.stdout
-    assert "dpntk.release.file.reader" in finished.stdout
-    assert "dpntk.embed" not in finished.stdout
-    assert room == "evaluate" or "dpntk.common.sources" not in finished.stdout
+    assert run_anew(program) == 0
+    loaded = capfd.readouterr().out
+    assert f"dpntk.{room}.pipeline" in loaded
+    assert "dpntk.release.file.reader" in loaded
+    assert "dpntk.embed" not in loaded
+    assert room == "evaluate" or "dpntk.common.sources" not in loaded
