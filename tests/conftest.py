@@ -134,6 +134,15 @@ def make_hasty(patch: pytest.MonkeyPatch) -> None:
     patch.setattr("dpntk.generate.tables.moves.resample._ROUNDS", 20)
 
 
+@pytest.fixture
+def two_kinds(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two classifiers of rows, one of either view, so that evaluating takes no time."""
+    few = ("logistic regression", "decision tree")
+    monkeypatch.setattr(
+        "dpntk.evaluate.tables.utility.installed", lambda kinds: {name: kinds[name] for name in few}
+    )
+
+
 @pytest.fixture(scope="session")
 def object_storage() -> Iterator[str]:
     """A server that speaks S3's protocol: its address."""

@@ -253,7 +253,9 @@ def test_scikit_learn_is_told_what_was_read(fitted: Synthesizer, folder: Path) -
     assert not hasattr(fitted, "feature_names_in_")
 
 
-def test_a_report_of_what_was_fitted(folder: Path, tmp_path: Path) -> None:
+def test_a_report_of_what_was_fitted(
+    folder: Path, tmp_path: Path, hasty_rows: None, two_kinds: None
+) -> None:
     fitted = Synthesizer(20.0, 1e-3, PEOPLE, folder, **BRIEF).fit(ROWS)  # there are both classes
     public, own = tmp_path / "public.html", tmp_path / "own.html"
     fitted.report(public, public=True)

@@ -100,7 +100,7 @@ def require_rules(rows: dict[str, list[str]]) -> None:
         assert row["pregnant"] == "no" or row["sex"] == "F"
 
 
-@pytest.mark.usefixtures("hasty_rows")
+@pytest.mark.usefixtures("hasty_rows", "two_kinds")
 def test_a_table_of_an_office_comes_back_with_its_types_and_rules(
     dpntk: Command, tmp_path: Path
 ) -> None:

@@ -58,7 +58,7 @@ def python_in(page: str) -> list[str]:
     return re.findall(r"```python\n(.*?)```", (ROOT / f"docs/{page}.md").read_text(), re.DOTALL)
 
 
-@pytest.mark.usefixtures("hasty_rows")
+@pytest.mark.usefixtures("hasty_rows", "two_kinds")
 def test_python_that_begins_with_a_data_frame_runs(
     dpntk: Command, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -119,7 +119,7 @@ def test_python_in_a_page_imports_what_is_public(page: Path) -> None:
                 assert {alias.name for alias in statement.names} <= set(public)
 
 
-@pytest.mark.usefixtures("hasty_rows")
+@pytest.mark.usefixtures("hasty_rows", "two_kinds")
 @pytest.mark.parametrize("example", EXAMPLES, ids=name_of)
 def test_examples_run(
     example: Path,

@@ -106,7 +106,7 @@ def test_examples_call_what_is_there_with_arguments_that_it_takes() -> None:
         inspect.signature(members[name]).bind(*given, **named)
 
 
-@pytest.mark.usefixtures("hasty_rows")
+@pytest.mark.usefixtures("hasty_rows", "two_kinds")
 def test_the_examples_in_help_go_the_whole_way(
     dpntk: Command, monkeypatch: pytest.MonkeyPatch
 ) -> None:

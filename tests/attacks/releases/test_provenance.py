@@ -127,7 +127,9 @@ def test_what_is_left_out_is_told_by_the_release(dpntk: Command, exact: Path) ->
     assert "award" not in told
 
 
-def test_a_table_of_other_columns_is_refused(dpntk: Command, tmp_path: Path) -> None:
+def test_a_table_of_other_columns_is_refused(
+    dpntk: Command, tmp_path: Path, hasty_rows: None
+) -> None:
     data = tmp_path / "data.csv"
     data.write_text(people(60))
     schema = tmp_path / "s.toml"

@@ -200,7 +200,9 @@ def test_the_whole_path(dpntk: Command, files: Path, two_kinds: None) -> None:
     assert "do not say that they come from release.h5" in foreign.stderr
 
 
-def test_real_rows_that_are_tested_on_themselves_are_noted(dpntk: Command, files: Path) -> None:
+def test_real_rows_that_are_tested_on_themselves_are_noted(
+    dpntk: Command, files: Path, two_kinds: None
+) -> None:
     """They score as nothing synthetic can, and whoever compares should know why."""
     same = "--baseline and --test hold the same records"
     for train, said in (("test.csv", True), ("train.csv", False)):

@@ -162,7 +162,9 @@ def test_a_report_without_noise_cannot_be_public(dpntk: Command, folder: Path) -
     assert "NOT PRIVATE." in page().texts
 
 
-def test_records_of_another_release_are_refused(dpntk: Command, tmp_path: Path) -> None:
+def test_records_of_another_release_are_refused(
+    dpntk: Command, tmp_path: Path, two_kinds: None
+) -> None:
     made("table", tmp_path)
     other = write_small_release("table", tmp_path / "other.h5")
     refused(dpntk("report", other), "do not say that they come from")
