@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -64,6 +64,18 @@ class NoisyTable:
     pair: Pair
 
 
+class Estimate(NamedTuple):
+    """What is known of a correlation.
+
+    Attributes:
+        mean: its posterior mean.
+        variance: its posterior variance.
+    """
+
+    mean: float
+    variance: float
+
+
 @dataclass(frozen=True, eq=False)
 class PairCopulas:
     """Posterior distributions of the correlation of each pair of numbers.
@@ -71,9 +83,11 @@ class PairCopulas:
     Attributes:
         angles: posterior probability of each candidate angle, whose sine is the correlation, for
             each pair, float64 (angles,), of sum 1.
+        prior_variance: variance of the prior on correlations, about 0.
     """
 
     angles: Mapping[Pair, Shares]
+    prior_variance: float
 
     @classmethod
     def of(cls, tables: Sequence[NoisyTable]) -> PairCopulas:
@@ -92,9 +106,18 @@ class PairCopulas:
             logs[table.pair] = logs.get(table.pair, np.zeros(len(_ANGLES))) + of_table
         likely = np.exp(np.array([each - each.max() for each in logs.values()]))  # (pairs, angles)
         chances = likely @ _PRIORS.T  # (pairs, priors)
-        posterior = likely * (mixture_weights(chances) @ _PRIORS)
+        prior = mixture_weights(chances) @ _PRIORS
+        posterior = likely * prior
         posterior /= posterior.sum(axis=1, keepdims=True)
-        return cls(dict(zip(logs, posterior, strict=True)))
+        variance = float(prior @ np.square(_CORRELATIONS) / prior.sum())
+        return cls(dict(zip(logs, posterior, strict=True)), variance)
+
+    def correlation(self, pair: Pair) -> Estimate | None:
+        """What is known of the correlation of a pair; None if it had no table."""
+        if (chances := self.angles.get(pair)) is None:
+            return None
+        mean = float(chances @ _CORRELATIONS)
+        return Estimate(mean, float(chances @ np.square(_CORRELATIONS - mean)))
 
     def shares(self, pair: Pair, rows: Shares, columns: Shares) -> Shares:
         """The posterior mean of the shares of cells of two numbers.
@@ -109,6 +132,19 @@ class PairCopulas:
         """
         found: Shares = np.tensordot(self.angles[pair], _tables_with_missing(rows, columns), axes=1)
         return found.clip(_EXACT)
+
+
+def table_of(correlation: float, rows: Shares, columns: Shares) -> Shares:
+    """The shares of cells of two numbers with a Gaussian copula, (r, s).
+
+    Args:
+        correlation: of the copula; it counts as the largest one tried if it is larger.
+        rows: shares of the cells of the first number, (r,), of sum 1.
+        columns: likewise of the second, (s,).
+    """
+    least, most = _CORRELATIONS[[0, -1]]
+    found: Shares = _tables(rows, columns, np.array([correlation]).clip(least, most))[0]
+    return found
 
 
 def _tables_with_missing(rows: Shares, columns: Shares) -> Shares:

@@ -15,12 +15,11 @@ import torch
 from torch import Tensor
 
 from ....common.schema.encoding import Block
+from ..dependence.correlation_matrix import as_correlations
 from ..dependence.product_departures import Departure, ReleasedMoments
 from ..dependence.product_pooling import pooled_products
 from .learning_rates import LearningRates
 
-_LEAST_EIGENVALUE: Final = 0.03
-"""Least eigenvalue of the target correlations: no combination of numbers is nearly constant."""
 _SQUARES: Final = 0.3
 """Prior standard deviation of a number's mean square around that of independent rows."""
 _LEAST_SQUARE: Final = 0.2
@@ -59,7 +58,7 @@ class Correlations:
         scale = squares.clamp(min=_LEAST_SQUARE).rsqrt()
         believed = (self._seen * torch.outer(scale, scale)).clamp(-1, 1) / (1 + ridge)
         among = own.changeable & is_number[:, None] & is_number
-        start = _as_correlations(torch.where(among, believed, 0.0).fill_diagonal_(1.0))
+        start = as_correlations(torch.where(among, believed, 0.0).fill_diagonal_(1.0))
         self._theta = torch.where(among, -torch.linalg.inv(start), 0.0)
         self._rates = LearningRates(ridge)
 
@@ -119,12 +118,3 @@ class ProductGains:
         towards = self._towards.index_select(0, chosen)
         towards.addmm_(before, self.coefficients[place], alpha=-2.0)
         self._towards.index_copy_(0, chosen, towards)
-
-
-def _as_correlations(noisy: Tensor) -> Tensor:
-    """A positive definite correlation matrix near a noisy one."""
-    values, vectors = torch.linalg.eigh(noisy)
-    matrix = vectors @ torch.diag(values.clamp(min=_LEAST_EIGENVALUE)) @ vectors.T
-    scale = matrix.diagonal().rsqrt()
-    found: Tensor = matrix * torch.outer(scale, scale)
-    return found

@@ -25,6 +25,7 @@ from torch import Tensor
 
 from ....common.schema.encoding import Block
 from ..dependence.chow_liu import TableShares, chow_liu_tree
+from ..dependence.copula import PairCopulas
 from ..dependence.table_departures import (
     CELL,
     ReleasedCounts,
@@ -33,7 +34,8 @@ from ..dependence.table_departures import (
     shares_among,
 )
 from ..dependence.table_pooling import PooledTables, pooled_tables
-from ..dependence.table_posterior import TableObservation, posterior_tables
+from ..dependence.table_posterior import TableObservation, copulas_of, posterior_tables
+from .copula_energy import CopulaEnergy
 from .count_moves import ColumnTables, CountCopyGains, CountSwapGains, RowCells
 from .learning_rates import LearningRates
 
@@ -51,16 +53,31 @@ class Counts:
         released: tables of the class.
         records: rows with the columns that all rows will have, (n, record size).
         others: departures of the other classes' tables.
+        beside_copula: whether rows have the energy of a Gaussian copula of all numbers as well,
+            if there are tables of all of their pairs.
+
+    Attributes:
+        copula: that energy, or None.
     """
 
     def __init__(
-        self, released: ReleasedCounts, records: Tensor, others: Sequence[TableDeparture] = ()
+        self,
+        released: ReleasedCounts,
+        records: Tensor,
+        others: Sequence[TableDeparture] = (),
+        *,
+        beside_copula: bool = False,
     ) -> None:
         shares_of = shares_among(records, released.levels)
         own = TableDeparture.of(released, shares_of)
         seen = pooled_tables(own, others)
         looks = _observations(released, own, seen)
-        tables, wanted = zip(*posterior_tables(looks, shares_of), strict=True)
+        copulas = copulas_of(looks, shares_of)
+        self.copula = None
+        if beside_copula and copulas is not None and released.coarse:
+            self.copula = CopulaEnergy(copulas, _numbers(looks, copulas), records)
+        posterior = posterior_tables(looks, shares_of, copulas, refined=self.copula is None)
+        tables, wanted = zip(*posterior, strict=True)
         self._places = places = TablePlaces(tables, released.levels)
         self._strides, self._starts = places.strides.T.float(), places.starts[:, None].to(CELL)
         self._tables_of = {
@@ -70,9 +87,10 @@ class Counts:
         self._wanted = torch.cat(wanted)
         self._expected = places.independent(shares_of).clamp(min=_EXACT)
         self._scale = self._expected.sqrt()
-        # The coarse pairs get no ridge: their targets are already shrunk to a copula.
         held = [_SMOOTH if table.of_numbers else 1.0 for table in tables]
-        held[: released.coarse] = [0.0] * released.coarse
+        if self.copula is None:
+            # The coarse pairs get no ridge: their targets are already shrunk to a copula.
+            held[: released.coarse] = [0.0] * released.coarse
         ridges = zip(held, wanted, own.tables_of(seen.ridge), strict=True)
         self._ridge = torch.cat(
             [much * ridge if much else torch.zeros_like(cells) for much, cells, ridge in ridges]
@@ -85,7 +103,8 @@ class Counts:
     ) -> None:
         """Arrange rows by the pairs along a tree, and set the coefficients to match.
 
-        Every column keeps its values.
+        Every column keeps its values. Pairs of numbers that have the energy of a copula keep
+        coefficients of 0: that energy begins with all of their dependence.
 
         Args:
             records: (n, record size), changed in place.
@@ -96,8 +115,9 @@ class Counts:
         codes, sides = self.codes(records).T.numpy(), self._places.sides
         for parent, table in chow_liu_tree(self._shrunk_tables()):
             cells = slice(table.start, table.start + table.group.dimension)
-            ratio = (table.shares.flatten() / self._expected[cells]).clamp(min=_EXACT)
-            self._theta[cells] = self._scale[cells] * ratio.log()
+            if self.copula is None or not table.group.of_numbers:
+                ratio = (table.shares.flatten() / self._expected[cells]).clamp(min=_EXACT)
+                self._theta[cells] = self._scale[cells] * ratio.log()
             first = table.group.sides[0].start == parent
             of_parent, of_child = table.group.sides if first else table.group.sides[::-1]
             one, other = (sides.index(side) for side in (of_parent, of_child))
@@ -167,6 +187,13 @@ class Counts:
     def _row_cells(self, records: Tensor) -> RowCells:
         codes = self.codes(records)
         return RowCells(codes, self.cells(codes), self.coefficients, self._tables_of)
+
+
+def _numbers(looks: Sequence[TableObservation], copulas: PairCopulas) -> dict[int, int]:
+    """The place of each number with a copula, and of its mark of missing values, in order."""
+    known = {place for pair in copulas.angles for place in pair}
+    sides = {side for look in looks if look.coarse for side in look.table.sides}
+    return dict(sorted((side.start, side.missing) for side in sides if side.start in known))
 
 
 def _observations(

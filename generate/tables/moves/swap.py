@@ -81,9 +81,9 @@ class SwapMoves(Moves):
             self._energies.append(Correlations(self._goal.moments, records, products))
         if self._goal.counts is not None:
             tables = [other.tables for other in self._others if other.tables is not None]
-            counts = Counts(self._goal.counts, records, tables)
+            counts = Counts(self._goal.counts, records, tables, beside_copula=True)
             counts.initialise(records, self._goal.blocks, self._random)
-            self._energies.append(counts)
+            self._energies += [counts] if counts.copula is None else [counts, counts.copula]
         before = math.inf
         for _ in range(_MOST_ROUNDS // _WINDOW):
             distance = sum(self._round(records) for _ in range(_WINDOW)) / _WINDOW

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -10,8 +11,12 @@ import torch
 from numpy.typing import NDArray
 
 from dpntk.common.features.marginals.cells import MarginalColumn, MarginalGroup
-from dpntk.generate.tables.dependence.table_departures import shares_among
-from dpntk.generate.tables.dependence.table_posterior import TableObservation, posterior_tables
+from dpntk.generate.tables.dependence.table_departures import SharesOf, shares_among
+from dpntk.generate.tables.dependence.table_posterior import (
+    TableObservation,
+    copulas_of,
+    posterior_tables,
+)
 
 ROWS = 20_000
 FIRST, SECOND = MarginalColumn(0, 1, 64, -1), MarginalColumn(1, 1, 64, -1)
@@ -31,16 +36,24 @@ def shares(table: MarginalGroup, records: torch.Tensor) -> NDArray[np.float64]:
     return found.astype(np.float64)
 
 
+def tables_of(
+    looks: Sequence[TableObservation], shares_of: SharesOf, *, refined: bool = True
+) -> list[tuple[MarginalGroup, torch.Tensor]]:
+    return posterior_tables(looks, shares_of, copulas_of(looks, shares_of), refined=refined)
+
+
 def test_two_halves_tell_a_table_of_many_cells() -> None:
     """Which rows of correlation .8 have; held to the halves alone, they would have .4."""
     records = rows(0.8)
     look = TableObservation(HALVES, True, True, shares(HALVES, records), 1e-3)
-    ((table, found),) = posterior_tables([look], shares_among(records, 255))
+    ((table, found),) = tables_of([look], shares_among(records, 255))
     assert [side.known for side in table.sides] == [8, 8]
     assert found.numpy() == pytest.approx(shares(table, records), abs=0.01)
     assert float(found.sum()) == pytest.approx(1)
+    ((same, _),) = tables_of([look], shares_among(records, 255), refined=False)
+    assert same == HALVES
     fine = replace(look, coarse=False, folded=False)
-    ((same, within),) = posterior_tables([fine], shares_among(records, 255))
+    ((same, within),) = tables_of([fine], shares_among(records, 255))
     assert same == HALVES
     assert within.numpy() == pytest.approx(look.shares, abs=0.01)
 
@@ -52,7 +65,7 @@ def test_parts_that_follow_no_law_are_kept() -> None:
     thirds = (replace(FIRST, merged=(0, 28, 36)), replace(SECOND, merged=(0, 7, 15)))
     table = MarginalGroup(thirds)
     look = TableObservation(table, True, False, shares(table, records), 1e-3)
-    ((finer, found),) = posterior_tables([look], shares_among(records, 255))
+    ((finer, found),) = tables_of([look], shares_among(records, 255))
     assert all(len(side.merged) >= 8 for side in finer.sides)
     levels = torch.cartesian_prod(torch.arange(256), torch.arange(256))
     cell, part = (
@@ -75,7 +88,7 @@ def test_cells_that_are_drowned_are_as_the_halves_have_them() -> None:
     halves = TableObservation(HALVES, True, True, shares(HALVES, records), 1e-3)
     drowned = TableObservation(many, False, False, noisy, noise)
     assert drowned.has_low_signal
-    _, (table, found) = posterior_tables([halves, drowned], shares_among(records, 255))
+    _, (table, found) = tables_of([halves, drowned], shares_among(records, 255))
     assert table == many
     assert float((found - torch.from_numpy(shares(many, records))).abs().sum()) < 0.2
 
@@ -95,13 +108,13 @@ def test_what_is_measured_in_more_cells_is_not_said_by_a_law_as_well() -> None:
     halves = TableObservation(HALVES, True, False, shares(HALVES, records), 1e-3)
     measured = TableObservation(finer, False, False, seen, 1e-3)
     shares_of = shares_among(records, 255)
-    (table, kept), (_, found) = posterior_tables([halves, measured], shares_of)
+    (table, kept), (_, found) = tables_of([halves, measured], shares_of)
     assert table == HALVES
     assert kept.numpy() == pytest.approx(halves.shares, abs=0.01)
     assert found.numpy() == pytest.approx(seen, abs=0.01)
     drowned = replace(measured, noise=2 / finer.dimension)
     assert drowned.has_low_signal
-    (table, _), _ = posterior_tables([halves, drowned], shares_of)
+    (table, _), _ = tables_of([halves, drowned], shares_of)
     assert table.dimension > HALVES.dimension
 
 
@@ -110,7 +123,7 @@ def test_columns_are_those_of_the_rows() -> None:
     shares_of = shares_among(records, 255)
     seen = shares(HALVES, rows(0.8)) + np.array([0.05, 0.0, 0.0, 0.0])
     for folded in (False, True):
-        ((table, found),) = posterior_tables(
+        ((table, found),) = tables_of(
             [TableObservation(HALVES, True, folded, seen, 0.01)], shares_of
         )
         cells = found.view([side.dimension for side in table.sides])
@@ -125,5 +138,5 @@ def test_a_number_that_no_row_has_goes_with_nothing() -> None:
     table = MarginalGroup((HALVES.sides[0], gone))
     records = torch.cat([rows(0.8), torch.ones(ROWS, 1)], dim=1)
     look = TableObservation(table, True, True, shares(table, records), 0.01)
-    ((_, found),) = posterior_tables([look], shares_among(records, 255))
+    ((_, found),) = tables_of([look], shares_among(records, 255))
     assert float(found.sum()) == pytest.approx(1)

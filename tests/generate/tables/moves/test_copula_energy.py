@@ -1,0 +1,125 @@
+"""Rows that swap values get the correlations of a copula, as far as pairs say the same."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+import pytest
+import torch
+from numpy.typing import NDArray
+from scipy.stats import rankdata
+
+from dpntk.common.features.ntk.map import TangentFeatures
+from dpntk.common.schema.columns.column import Column
+from dpntk.common.schema.encoding import blocks_of
+from dpntk.common.schema.table import TableSchema
+from dpntk.embed import TangentOptions
+from dpntk.generate.tables.dependence.copula import NoisyTable, PairCopulas
+from dpntk.generate.tables.moves.copula_energy import CopulaEnergy
+from dpntk.generate.tables.moves.relu_features import ReluFeatures
+
+ROWS = 4000
+SCHEMA = TableSchema(tuple(Column.continuous(name, 0.0, 1.0) for name in "abc"), None)
+HALVES = np.full(2, 0.5)
+
+
+def folded(correlation: float, pair: tuple[int, int], noise: float = 0.01) -> NoisyTable:
+    """Of the halves of two numbers of this correlation, without noise, whatever is said."""
+    same = 0.25 + np.arcsin(correlation) / (2 * np.pi)
+    shares = np.array([[same, 0.5 - same], [0.5 - same, same]])
+    return NoisyTable(shares, noise, HALVES, HALVES, pair)
+
+
+def copulas(correlations: Mapping[tuple[int, int], float], noise: float = 0.01) -> PairCopulas:
+    places = [block.first for block in blocks_of(SCHEMA)]
+    return PairCopulas.of(
+        [
+            folded(value, (places[one], places[other]), noise)
+            for (one, other), value in correlations.items()
+        ]
+    )
+
+
+def arranged(pairs: PairCopulas, rows: torch.Tensor, rounds: int = 150) -> torch.Tensor:
+    """Rows after swaps by this energy alone."""
+    drawn = TangentOptions(width=4).draw(SCHEMA)
+    main = drawn.main if hasattr(drawn, "main") else drawn
+    assert isinstance(main, TangentFeatures)
+    features, rows = ReluFeatures(main), rows.clone()
+    numbers = {block.first: -1 for block in blocks_of(SCHEMA)}
+    energy = CopulaEnergy(pairs, numbers, rows)
+    random, theta = np.random.default_rng(3), torch.zeros(main.dimension)
+    for _ in range(rounds):
+        energy.learn(rows)
+        features.swap(rows, theta, list(blocks_of(SCHEMA)), random, [energy])
+    return rows
+
+
+def independent(random: np.random.Generator) -> torch.Tensor:
+    """Skewed numbers, of which the last has five values."""
+    first, second = np.exp(random.normal(-2, 0.4, (2, ROWS))).clip(0, 1)
+    last = random.choice([0.0, 0.1, 0.2, 0.5, 1.0], ROWS, p=[0.4, 0.3, 0.1, 0.1, 0.1])
+    made = np.stack([first, second, last], axis=1)
+    columns = [block.encode(made[:, n]) for n, block in enumerate(blocks_of(SCHEMA))]
+    return torch.from_numpy((np.concatenate(columns, axis=1) / 255).astype(np.float32))
+
+
+def ranks_go_together(rows: torch.Tensor) -> NDArray[np.float64]:
+    numbers = [rows[:, block.first].numpy() for block in blocks_of(SCHEMA)]
+    found: NDArray[np.float64] = np.corrcoef([rankdata(each) for each in numbers])
+    return found
+
+
+def gaussian(rows: torch.Tensor, matrix: NDArray[np.float64]) -> torch.Tensor:
+    """The same values, given to Gaussian numbers in order: what rows are to look like."""
+    draws = np.random.default_rng(5).multivariate_normal(np.zeros(3), matrix, ROWS)
+    found = rows.clone()
+    for column, block in enumerate(blocks_of(SCHEMA)):
+        order = torch.from_numpy(np.argsort(draws[:, column]))
+        values = rows[torch.argsort(rows[:, block.first])]
+        found[order, block.place] = values[:, block.place]
+    return found
+
+
+def test_halves_that_go_together_give_all_ranks() -> None:
+    """Also within the halves, and of a number of few values as much as it can have."""
+    wanted = {(0, 1): 0.95, (0, 2): 0.6, (1, 2): 0.5}
+    matrix = np.eye(3)
+    for pair, value in wanted.items():
+        matrix[pair] = matrix[pair[::-1]] = value
+    rows = independent(np.random.default_rng(0))
+    found, true = arranged(copulas(wanted), rows), gaussian(rows, matrix)
+    assert np.abs(ranks_go_together(rows)).max(initial=0, where=~np.eye(3, dtype=bool)) < 0.05
+    assert ranks_go_together(found) == pytest.approx(ranks_go_together(true), abs=0.03)
+    assert np.array_equal(np.sort(found, axis=0), np.sort(rows, axis=0))
+
+
+def test_pairs_that_contradict_one_another_are_met_halfway() -> None:
+    """Two pairs say that three numbers go together, and the third that two of them do not."""
+    rows = independent(np.random.default_rng(0))
+    found = ranks_go_together(arranged(copulas({(0, 1): 0.9, (1, 2): 0.9, (0, 2): -0.2}), rows))
+    assert found[0, 1] > 0.5
+    assert found[1, 2] > 0.5
+    assert abs(found[0, 2]) < 0.5
+
+
+def test_what_nothing_is_known_of_has_no_coefficient() -> None:
+    rows = independent(np.random.default_rng(0))
+    found = ranks_go_together(arranged(copulas({(0, 1): 0.8}), rows))
+    assert found[0, 1] == pytest.approx(0.79, abs=0.03)
+    assert np.abs(found[2, :2]).max() < 0.05
+
+
+def test_noise_alone_makes_nothing_go_together() -> None:
+    """Tables that are all noise: the prior that is learnt from them leaves next to nothing."""
+    random = np.random.default_rng(1)
+    places = [block.first for block in blocks_of(SCHEMA)]
+    tables = [
+        NoisyTable(0.25 + random.normal(0, 0.05, (2, 2)), 0.05, HALVES, HALVES, (one, other))
+        for one, other in ((places[0], places[1]), (places[0], places[2]), (places[1], places[2]))
+        for _ in range(4)
+    ]
+    rows = independent(random)
+    found = ranks_go_together(arranged(PairCopulas.of(tables), rows))
+    assert np.abs(found - np.eye(3)).max() < 0.15
