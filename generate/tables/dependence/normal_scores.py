@@ -72,8 +72,11 @@ class NormalScores:
         if len(part) > _MOST_PARTS:
             middle = np.cumsum(self.shares) - self.shares / 2
             _, part = np.unique((middle * _MOST_PARTS).astype(int), return_inverse=True)
-        shares = np.bincount(part, self.shares)
-        return shares, np.bincount(part, self.shares * self.scores.double().numpy()) / shares
+        sums = self.shares * self.scores.double().numpy()
+        shares, of_scores = (
+            np.bincount(part, each).astype(np.float64) for each in (self.shares, sums)
+        )
+        return shares, of_scores / shares
 
 
 def _is_known(records: Tensor, missing: int) -> Tensor:
