@@ -3,9 +3,8 @@
 The cells of a table of categories share nothing but a distribution of orders of magnitude
 (`denoising.table_shares`). Two dependent numbers mostly follow a Gaussian copula (`copula`), whose
 parameters are estimated from all tables of two numbers together. A target of a few coarse cells
-would lose most of that shape. So rows follow the copula beside the tables (`moves.copula_energy`),
-or each coarse cell's share is divided among finer cells by the copula, unless the pair is also
-measured in still finer cells, which the copula might contradict.
+would lose most of that shape. So each coarse cell's share is divided among finer cells by the
+copula, unless the pair is also measured in still finer cells, which the copula might contradict.
 """
 
 from __future__ import annotations
@@ -84,7 +83,7 @@ def posterior_tables(
     shares_of: SharesOf,
     copulas: PairCopulas | None,
     *,
-    refined: bool = True,
+    divide_folded: bool = True,
 ) -> list[tuple[MarginalGroup, Tensor]]:
     """Estimate tables, with the one-way marginals of rows.
 
@@ -92,12 +91,12 @@ def posterior_tables(
         looks: the observation of each table of one class.
         shares_of: gives the shares of a column's cells in rows.
         copulas: see `copulas_of`.
-        refined: whether rough tables are divided into finer cells, as rows need that nothing else
-            tells of the dependence within cells.
+        divide_folded: whether folded tables are divided into finer cells too. They determine a
+            correlation and nothing else, so there is no need if rows follow a copula.
 
     Returns:
-        For each table its columns, in finer cells if it is rough, to be refined, and no other table
-        of its pair is finer still, and shares of cells, float64 (cells,).
+        For each table its columns, in finer cells if it is rough and no other table of its pair is
+        finer still, and shares of cells, float64 (cells,).
     """
     measured = {
         look.pair: len(look.shares) for look in looks if not (look.coarse or look.has_low_signal)
@@ -113,7 +112,8 @@ def posterior_tables(
                 look.shares, look.noise, None if copula is None else copula.ravel()
             )
         wanted = _fitted(torch.from_numpy(shares), [shares_of(side) for side in table.sides])
-        if refined and copulas is not None and copula is not None and look.is_rough:
+        rough = look.is_rough and (divide_folded or not look.folded)
+        if copulas is not None and copula is not None and rough:
             finer = MarginalGroup(tuple(_finer(side, shares_of) for side in table.sides))
             if finer.dimension >= measured.get(look.pair, 0):
                 wanted = _divided(copulas, look, finer, wanted, shares_of)

@@ -23,6 +23,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from ....common.features.marginals.cells import MarginalGroup
 from ....common.schema.encoding import Block
 from ..dependence.chow_liu import TableShares, chow_liu_tree
 from ..dependence.copula import PairCopulas
@@ -34,7 +35,11 @@ from ..dependence.table_departures import (
     shares_among,
 )
 from ..dependence.table_pooling import PooledTables, pooled_tables
-from ..dependence.table_posterior import TableObservation, copulas_of, posterior_tables
+from ..dependence.table_posterior import (
+    TableObservation,
+    copulas_of,
+    posterior_tables,
+)
 from .copula_energy import CopulaEnergy
 from .count_moves import ColumnTables, CountCopyGains, CountSwapGains, RowCells
 from .learning_rates import LearningRates
@@ -76,7 +81,7 @@ class Counts:
         self.copula = None
         if beside_copula and copulas is not None and released.coarse:
             self.copula = CopulaEnergy(copulas, _numbers(looks, copulas), records)
-        posterior = posterior_tables(looks, shares_of, copulas, refined=self.copula is None)
+        posterior = posterior_tables(looks, shares_of, copulas, divide_folded=self.copula is None)
         tables, wanted = zip(*posterior, strict=True)
         self._places = places = TablePlaces(tables, released.levels)
         self._strides, self._starts = places.strides.T.float(), places.starts[:, None].to(CELL)
@@ -87,14 +92,11 @@ class Counts:
         self._wanted = torch.cat(wanted)
         self._expected = places.independent(shares_of).clamp(min=_EXACT)
         self._scale = self._expected.sqrt()
-        held = [_SMOOTH if table.of_numbers else 1.0 for table in tables]
-        if self.copula is None:
-            # The coarse pairs get no ridge: their targets are already shrunk to a copula.
-            held[: released.coarse] = [0.0] * released.coarse
-        ridges = zip(held, wanted, own.tables_of(seen.ridge), strict=True)
-        self._ridge = torch.cat(
-            [much * ridge if much else torch.zeros_like(cells) for much, cells, ridge in ridges]
-        )
+        ridges = [
+            _held(look, table, ridge, of_copula=self.copula is not None)
+            for look, table, ridge in zip(looks, tables, own.tables_of(seen.ridge), strict=True)
+        ]
+        self._ridge = torch.cat(ridges)
         self._theta = torch.zeros_like(self._wanted)
         self._rates = LearningRates(self._ridge)
 
@@ -187,6 +189,25 @@ class Counts:
     def _row_cells(self, records: Tensor) -> RowCells:
         codes = self.codes(records)
         return RowCells(codes, self.cells(codes), self.coefficients, self._tables_of)
+
+
+def _held(
+    look: TableObservation, table: MarginalGroup, ridge: Tensor, *, of_copula: bool
+) -> Tensor:
+    """The ridge of the cells of a table.
+
+    Args:
+        look: the observation of it.
+        table: the same columns, in as many cells as rows are fitted to.
+        ridge: noise over prior variance of the cells of the observation, (its cells,).
+        of_copula: whether rows have the energy of a copula besides.
+    """
+    if look.coarse and not of_copula:
+        # None: the targets are already shrunk to a copula.
+        return torch.zeros(table.dimension, dtype=ridge.dtype)
+    if table.dimension != len(ridge):
+        ridge = ridge.mean().expand(table.dimension)
+    return _SMOOTH * ridge if table.of_numbers else ridge
 
 
 def _numbers(looks: Sequence[TableObservation], copulas: PairCopulas) -> dict[int, int]:

@@ -37,9 +37,10 @@ def shares(table: MarginalGroup, records: torch.Tensor) -> NDArray[np.float64]:
 
 
 def tables_of(
-    looks: Sequence[TableObservation], shares_of: SharesOf, *, refined: bool = True
+    looks: Sequence[TableObservation], shares_of: SharesOf, *, divide_folded: bool = True
 ) -> list[tuple[MarginalGroup, torch.Tensor]]:
-    return posterior_tables(looks, shares_of, copulas_of(looks, shares_of), refined=refined)
+    copulas = copulas_of(looks, shares_of)
+    return posterior_tables(looks, shares_of, copulas, divide_folded=divide_folded)
 
 
 def test_two_halves_tell_a_table_of_many_cells() -> None:
@@ -50,7 +51,7 @@ def test_two_halves_tell_a_table_of_many_cells() -> None:
     assert [side.known for side in table.sides] == [8, 8]
     assert found.numpy() == pytest.approx(shares(table, records), abs=0.01)
     assert float(found.sum()) == pytest.approx(1)
-    ((same, _),) = tables_of([look], shares_among(records, 255), refined=False)
+    ((same, _),) = tables_of([look], shares_among(records, 255), divide_folded=False)
     assert same == HALVES
     fine = replace(look, coarse=False, folded=False)
     ((same, within),) = tables_of([fine], shares_among(records, 255))
@@ -65,7 +66,7 @@ def test_parts_that_follow_no_law_are_kept() -> None:
     thirds = (replace(FIRST, merged=(0, 28, 36)), replace(SECOND, merged=(0, 7, 15)))
     table = MarginalGroup(thirds)
     look = TableObservation(table, True, False, shares(table, records), 1e-3)
-    ((finer, found),) = tables_of([look], shares_among(records, 255))
+    ((finer, found),) = tables_of([look], shares_among(records, 255), divide_folded=False)
     assert all(len(side.merged) >= 8 for side in finer.sides)
     levels = torch.cartesian_prod(torch.arange(256), torch.arange(256))
     cell, part = (
