@@ -35,11 +35,7 @@ from ..dependence.table_departures import (
     shares_among,
 )
 from ..dependence.table_pooling import PooledTables, pooled_tables
-from ..dependence.table_posterior import (
-    TableObservation,
-    copulas_of,
-    posterior_tables,
-)
+from ..dependence.table_posterior import TableObservation, copulas_of, posterior_tables
 from .copula_energy import CopulaEnergy
 from .count_moves import ColumnTables, CountCopyGains, CountSwapGains, RowCells
 from .learning_rates import LearningRates

@@ -10,6 +10,7 @@ import torch
 from numpy.typing import NDArray
 from scipy.stats import rankdata
 
+from dpntk.common.features.joint import parts_of
 from dpntk.common.features.ntk.map import TangentFeatures
 from dpntk.common.schema.columns.column import Column
 from dpntk.common.schema.encoding import blocks_of
@@ -24,33 +25,32 @@ SCHEMA = TableSchema(tuple(Column.continuous(name, 0.0, 1.0) for name in "abc"),
 HALVES = np.full(2, 0.5)
 
 
-def folded(correlation: float, pair: tuple[int, int], noise: float = 0.01) -> NoisyTable:
+def folded(correlation: float, pair: tuple[int, int]) -> NoisyTable:
     """Of the halves of two numbers of this correlation, without noise, whatever is said."""
     same = 0.25 + np.arcsin(correlation) / (2 * np.pi)
     shares = np.array([[same, 0.5 - same], [0.5 - same, same]])
-    return NoisyTable(shares, noise, HALVES, HALVES, pair)
+    return NoisyTable(shares, 0.01, HALVES, HALVES, pair)
 
 
-def copulas(correlations: Mapping[tuple[int, int], float], noise: float = 0.01) -> PairCopulas:
+def copulas(correlations: Mapping[tuple[int, int], float]) -> PairCopulas:
     places = [block.first for block in blocks_of(SCHEMA)]
     return PairCopulas.of(
         [
-            folded(value, (places[one], places[other]), noise)
+            folded(value, (places[one], places[other]))
             for (one, other), value in correlations.items()
         ]
     )
 
 
-def arranged(pairs: PairCopulas, rows: torch.Tensor, rounds: int = 150) -> torch.Tensor:
+def arranged(pairs: PairCopulas, rows: torch.Tensor) -> torch.Tensor:
     """Rows after swaps by this energy alone."""
-    drawn = TangentOptions(width=4).draw(SCHEMA)
-    main = drawn.main if hasattr(drawn, "main") else drawn
+    main = parts_of(TangentOptions(width=4).draw(SCHEMA)).main
     assert isinstance(main, TangentFeatures)
     features, rows = ReluFeatures(main), rows.clone()
     numbers = {block.first: -1 for block in blocks_of(SCHEMA)}
     energy = CopulaEnergy(pairs, numbers, rows)
     random, theta = np.random.default_rng(3), torch.zeros(main.dimension)
-    for _ in range(rounds):
+    for _ in range(150):
         energy.learn(rows)
         features.swap(rows, theta, list(blocks_of(SCHEMA)), random, [energy])
     return rows
