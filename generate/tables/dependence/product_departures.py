@@ -113,6 +113,8 @@ class Departure:
         projection_factor: factor by which that variance would be larger without the projection,
             (k, k).
         changeable: which products swaps can change, bool (k, k).
+        typical: how large squares of differences usually are, up to a factor for each pair of
+            columns, (k, k): those of rare categories are smaller.
     """
 
     mean: Tensor
@@ -122,6 +124,7 @@ class Departure:
     noise: Tensor
     projection_factor: Tensor
     changeable: Tensor
+    typical: Tensor
 
     @classmethod
     def of(cls, released: ReleasedMoments, records: Tensor) -> Departure:
@@ -152,6 +155,8 @@ class Departure:
         left = noise_variances(of_noise)
         longer = centre.square().sum(dim=1)
         column = released.features.column
+        # Between that of equal products of indicators and that of equal ratios of shares.
+        usual = torch.where(column > len(released.features.numbers), scale / INDICATOR, 1.0)
         return cls(
             mean,
             scale,
@@ -160,6 +165,7 @@ class Departure:
             noise=variance * left / size.square(),
             projection_factor=torch.outer(longer, longer) / left,
             changeable=torch.outer(varies, varies) & (column[:, None] != column),
+            typical=torch.outer(usual, usual),
         )
 
     def standardised(self, z: Tensor) -> Tensor:

@@ -6,8 +6,11 @@ common to all classes and a deviation d, both Gaussian. Their variances are esti
 released products minus the noise, weighted by precision (empirical Bayes): squares estimate the
 variance of g + d, and products of two classes that of g. The largest classes dominate these
 estimates. A class whose own products vary more, beyond what noise explains, gets the larger
-variance. The variances of a pair of columns are shrunk towards those of all pairs, less so if the
-pair has many products.
+variance.
+
+Each pair of columns has variances of its own (`pair_variances`). Only pairs of numbers share
+one, nearly: where numbers depend strongly on each other, two that are not correlated need a
+coefficient, too, as the inverse of a correlation matrix shows.
 """
 
 from __future__ import annotations
@@ -20,6 +23,7 @@ from typing import Final
 import torch
 from torch import Tensor
 
+from .pair_variances import pair_variances
 from .product_departures import EXACT, Departure
 
 _LIKE_OTHERS: Final = 8.0
@@ -44,7 +48,12 @@ class PooledProducts:
 
 
 def pooled_products(
-    own: Departure, others: Sequence[Departure], kind: Tensor, belongs: Tensor
+    own: Departure,
+    others: Sequence[Departure],
+    kind: Tensor,
+    belongs: Tensor,
+    *,
+    of_numbers: bool = False,
 ) -> PooledProducts:
     """Pool the departures of all classes for one class.
 
@@ -53,26 +62,21 @@ def pooled_products(
         others: departures of the others.
         kind: which products share a prior, bool (k, k).
         belongs: the column of each entry of z, one-hot (k, columns).
+        of_numbers: whether these are products of two numbers.
     """
-    looks = [own, *others]
-    seen, known = [each.difference for each in looks], [each.changeable & kind for each in looks]
-    noises = [each.noise.clamp(min=EXACT) for each in looks]
-    averages = _PairAverages(belongs)
-    weights = [each / noise.square() for each, noise in zip(known, noises, strict=True)]
-    squares = [each.square() - noise for each, noise in zip(seen, noises, strict=True)]
-    in_common = of_class = averages.mean(squares, weights).clamp(min=EXACT)
+    looks = [_Look.of(each, own.typical, each.changeable & kind) for each in (own, *others)]
+    pairs = _Pairs(belongs, alike=of_numbers)
+    in_common = of_class = pairs.variances(looks)
     if others:
-        pairs = list(itertools.combinations(range(len(looks)), 2))
-        products = [seen[one] * seen[other] for one, other in pairs]
-        by_both = [known[a] * known[b] / (noises[a] * noises[b]) for a, b in pairs]
-        in_common = averages.mean(products, by_both).clamp(min=EXACT).minimum(of_class)
-        by_itself = averages.mean(squares[:1], weights[:1]) - _SURE * averages.noise_deviation(
-            weights[0]
-        )
+        in_common = pairs.covariances(looks, of_class)
+        by_itself = pairs.variances(looks[:1]) - _SURE * pairs.noise_deviation(looks[0])
         of_class = torch.maximum(of_class, by_itself)
+    of_class, in_common = (pairs.each(pair) * own.typical for pair in (of_class, in_common))
     apart = of_class - in_common
-    precisions = [each / (noise + apart) for each, noise in zip(known, noises, strict=True)]
-    return posterior(own, seen[1:], precisions[1:], of_class, in_common)
+    precisions = [
+        (each.changeable & kind) / (each.noise.clamp(min=EXACT) + apart) for each in others
+    ]
+    return posterior(own, [each.difference for each in others], precisions, of_class, in_common)
 
 
 def posterior(
@@ -132,44 +136,93 @@ def pool_observations(
     return mean * (1 + noise / of_class), noise
 
 
-class _PairAverages:
-    """Averages over the products of a pair of columns, shrunk towards those of all pairs.
+@dataclass(frozen=True, eq=False)
+class _Look:
+    """The departure of a class, relative to what is typical of each product.
+
+    Attributes:
+        difference: see `Departure`, (k, k).
+        noise: variance of the noise on each of these, positive, (k, k).
+        weight: one over its square; 0 for products that swaps do not change, (k, k).
+    """
+
+    difference: Tensor
+    noise: Tensor
+    weight: Tensor
+
+    @classmethod
+    def of(cls, departure: Departure, typical: Tensor, known: Tensor) -> _Look:
+        noise = departure.noise.clamp(min=EXACT) / typical
+        return cls(departure.difference / typical.sqrt(), noise, known / noise.square())
+
+
+class _Pairs:
+    """Averages over the products of each pair of columns, (columns, columns).
 
     Args:
         belongs: the column of each entry of z, one-hot (k, columns).
+        alike: whether all pairs have nearly the same variance.
     """
 
-    def __init__(self, belongs: Tensor) -> None:
-        self._belongs = belongs
+    def __init__(self, belongs: Tensor, *, alike: bool) -> None:
+        self._belongs, self._alike = belongs, alike
         # The sum of a column's indicators is known, which takes one degree of freedom.
-        count = belongs.sum(dim=0)
-        freedom = torch.where(count > 1, count - 1, count).clamp(min=1)
-        self._like_all = _LIKE_OTHERS / torch.outer(freedom, freedom)
+        count = belongs.sum(dim=0).clamp(min=1)
+        free = torch.where(count > 1, count - 1, count)
+        self._free = torch.outer(free / count, free / count)
+        self._like_all = _LIKE_OTHERS / torch.outer(free, free)
 
-    def mean(self, numbers: Sequence[Tensor], weights: Sequence[Tensor]) -> Tensor:
-        """The weighted mean for each product's pair, over all classes, (k, k)."""
-        nothing = torch.zeros_like(numbers[0])
-        weight = sum(weights, nothing)
-        total = sum((one * much for one, much in zip(numbers, weights, strict=True)), nothing)
-        of_all = total.sum() / weight.sum().clamp(min=EXACT)
-        of_pair = self._of_pairs(total) / self._of_pairs(weight).clamp(min=EXACT)
-        return self._each((of_pair + self._like_all * of_all) / (1 + self._like_all))
-
-    def noise_deviation(self, weights: Tensor) -> Tensor:
-        """The standard deviation that noise gives to such a mean of squares, (k, k).
-
-        Args:
-            weights: one over the squared noise variance, (k, k).
-        """
-        of_all = 1 / weights.sum().clamp(min=EXACT)
-        of_pair = 1 / self._of_pairs(weights).clamp(min=EXACT)
-        squares = 2 * (of_pair + self._like_all.square() * of_all)
-        return self._each(squares.sqrt() / (1 + self._like_all))
-
-    def _of_pairs(self, products: Tensor) -> Tensor:
-        """Sums over the products of each pair of columns."""
-        return self._belongs.T @ products @ self._belongs
-
-    def _each(self, pairs: Tensor) -> Tensor:
-        """Expand pairs of columns to their products."""
+    def each(self, pairs: Tensor) -> Tensor:
+        """Expand values of pairs of columns to their products, (k, k)."""
         return self._belongs @ pairs @ self._belongs.T
+
+    def variances(self, looks: Sequence[_Look]) -> Tensor:
+        """The prior variance of the departures of each pair."""
+        weight = self._sums([look.weight for look in looks])
+        squares = self._sums([look.weight * look.difference.square() for look in looks])
+        noise = self._sums([look.weight * look.noise for look in looks])
+        if self._alike:
+            return self._shrunk(squares - noise, weight, (squares - noise).sum() / weight.sum())
+        known = weight > 0
+        # The number of products that would weigh as much if they weighed the same.
+        effective = weight.square() / self._sums([look.weight.square() for look in looks])
+        found = torch.zeros_like(weight)
+        found[known] = pair_variances(
+            (squares / weight)[known],
+            (noise / weight)[known],
+            (effective * self._free)[known].clamp(min=1),
+        )
+        return found.clamp(min=EXACT)
+
+    def covariances(self, looks: Sequence[_Look], variances: Tensor) -> Tensor:
+        """The prior variance of what classes have in common, at most these variances."""
+        both = list(itertools.combinations(looks, 2))
+        weights = [(one.weight * other.weight).sqrt() for one, other in both]
+        products = [
+            weight * one.difference * other.difference
+            for weight, (one, other) in zip(weights, both, strict=True)
+        ]
+        weight, product = self._sums(weights), self._sums(products)
+        own = self._sums([each.weight for each in looks])
+        excess = self._sums(
+            [each.weight * (each.difference.square() - each.noise) for each in looks]
+        )
+        share = (product.sum() / weight.sum()) / (excess.sum() / own.sum()).clamp(min=EXACT)
+        found = self._shrunk(product, weight, share.clamp(0, 1) * variances)
+        return found.minimum(variances)
+
+    def noise_deviation(self, look: _Look) -> Tensor:
+        """The standard deviation that noise gives to the variances of a single class."""
+        of_all = 1 / look.weight.sum().clamp(min=EXACT)
+        of_pair = 1 / self._sums([look.weight]).clamp(min=EXACT)
+        squares = 2 * (of_pair + self._like_all.square() * of_all)
+        return squares.sqrt() / (1 + self._like_all)
+
+    def _shrunk(self, total: Tensor, weight: Tensor, usual: Tensor) -> Tensor:
+        """The average of each pair, shrunk towards a usual one; positive."""
+        of_pair = total / weight.clamp(min=EXACT)
+        return ((of_pair + self._like_all * usual) / (1 + self._like_all)).clamp(min=EXACT)
+
+    def _sums(self, products: Sequence[Tensor]) -> Tensor:
+        """Sums over the products of each pair, in all classes."""
+        return self._belongs.T @ torch.stack(list(products)).sum(dim=0) @ self._belongs

@@ -47,7 +47,7 @@ class Correlations:
         for numbers in (0, 1, 2):
             kind = is_number[:, None].long() + is_number == numbers
             if (kind & own.changeable).any():
-                found = pooled_products(own, others, kind, belongs)
+                found = pooled_products(own, others, kind, belongs, of_numbers=numbers == 2)
                 difference = torch.where(kind, found.difference, difference)
                 ridge = torch.where(kind & own.changeable, found.ridge, ridge)
         self._seen = here + difference

@@ -61,6 +61,17 @@ def test_what_is_lacking_is_how_columns_go_together() -> None:
     assert not found.changeable[ANSWERS, ANSWERS].diagonal(1)[0]  # nor what a column is with itself
 
 
+def test_products_of_rare_categories_are_typically_small() -> None:
+    """A category of a hundredth is expected to show a fifth of what one of a half does."""
+    made = rows(False)
+    made[:, YES_NO : YES_NO + 2] = torch.tensor([0.0, 1.0])
+    made[: len(made) // 100, YES_NO : YES_NO + 2] = torch.tensor([1.0, 0.0])
+    found = Departure.of(released(made), made).typical
+    assert found[NUMBER, NUMBER] == 1
+    assert float(found[NUMBER, YES]) == pytest.approx((0.01 * 0.99) ** 0.5, rel=0.02)
+    assert torch.equal(found, torch.outer(found[NUMBER], found[NUMBER]))
+
+
 def test_noise_on_it_is_as_large_as_is_said() -> None:
     """Over 500 draws, of columns that are independent."""
     apart, noise = rows(False), 0.01

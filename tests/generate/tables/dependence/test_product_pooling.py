@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -27,7 +28,14 @@ def departure(
     each, pairs = torch.ones(len(difference)), torch.ones(difference.shape, dtype=torch.float64)
     seen = torch.from_numpy(difference)
     return Departure(
-        each, each, 1.0, seen, noise * pairs, projection_factor * pairs, FREE[: len(difference)]
+        each,
+        each,
+        1.0,
+        seen,
+        noise=noise * pairs,
+        projection_factor=projection_factor * pairs,
+        changeable=FREE[: len(difference)],
+        typical=pairs,
     )
 
 
@@ -72,13 +80,55 @@ def truth(seed: int) -> NDArray[np.float64]:
     return seen(np.zeros((COLUMNS, COLUMNS)), 0.04, seed)
 
 
-def of_class(own: Departure, others: Sequence[Departure]) -> NDArray[np.float64]:
+def of_class(
+    own: Departure, others: Sequence[Departure], *, of_numbers: bool = False
+) -> NDArray[np.float64]:
     belongs = torch.eye(COLUMNS, dtype=torch.float64)
-    return believed(pooled_products(own, others, FREE, belongs))
+    return believed(pooled_products(own, others, FREE, belongs, of_numbers=of_numbers))
 
 
 def error(found: NDArray[np.float64], true: NDArray[np.float64]) -> float:
     return float(np.square(found - true)[FREE.numpy()].mean())
+
+
+def symmetric(drawn: NDArray[np.float64]) -> NDArray[np.float64]:
+    upper = np.triu(drawn, 1)
+    found: NDArray[np.float64] = upper + upper.T
+    return found
+
+
+@pytest.mark.parametrize("classes", [1, 2])
+def test_pairs_that_are_nearly_independent_are_not_believed_because_others_depend(
+    classes: int,
+) -> None:
+    """One pair in twenty depends strongly. Numbers share a variance all the same."""
+    random = np.random.default_rng(0)
+    strong = random.random((COLUMNS, COLUMNS)) < 0.05
+    true = symmetric(random.standard_normal(strong.shape) * np.where(strong, 0.5, 0.01))
+    looks = [departure(seen(true, 0.02, seed), 0.02) for seed in range(1, 1 + classes)]
+    alike, apart = (
+        error(of_class(looks[0], looks[1:], of_numbers=numbers), true) for numbers in (True, False)
+    )
+    assert apart < 0.65 * alike
+
+
+def test_products_of_rare_categories_are_held_back_further() -> None:
+    """Columns of twelve categories, most of them rare, whose products vary as is typical."""
+    random = np.random.default_rng(0)
+    usual = np.resize(0.5 ** np.arange(12), COLUMNS)
+    typical = np.outer(usual, usual)
+    belongs = torch.nn.functional.one_hot(torch.arange(COLUMNS) // 12).double()
+    between = belongs @ (1 - torch.eye(2, dtype=torch.float64)) @ belongs.T
+    true = symmetric(random.standard_normal(typical.shape) * np.sqrt(0.1 * typical))
+    true *= between.numpy()
+    own = departure(seen(true, 0.01, 1), 0.01)
+
+    def error_if(expected: Departure) -> float:
+        found = believed(pooled_products(expected, [], between > 0, belongs))
+        return float(np.square(found - true)[between.numpy() > 0].mean())
+
+    known = replace(own, typical=torch.from_numpy(typical))
+    assert error_if(known) < 0.6 * error_if(own)
 
 
 def test_a_class_of_few_is_told_by_those_like_it() -> None:
