@@ -131,6 +131,41 @@ def test_products_of_rare_categories_are_held_back_further() -> None:
     assert error_if(known) < 0.6 * error_if(own)
 
 
+def test_what_is_typical_is_a_unit() -> None:
+    """Differences and noise in other units are believed as they are in their own."""
+    random = np.random.default_rng(0)
+    units = random.uniform(0.1, 1.0, COLUMNS)
+    scale = np.outer(units, units)
+    plain = [departure(seen(truth(0), 0.02, seed), 0.02) for seed in (1, 2)]
+    scaled = [
+        replace(
+            each,
+            difference=each.difference * torch.from_numpy(scale),
+            noise=each.noise * torch.from_numpy(np.square(scale)),
+            typical=torch.from_numpy(np.square(scale)),
+        )
+        for each in plain
+    ]
+    small = max(float(each.difference.abs().max()) for each in scaled)
+    assert small < 1  # nothing is cut off
+    assert of_class(scaled[0], scaled[1:]) / scale == pytest.approx(of_class(plain[0], plain[1:]))
+
+
+def test_a_pair_of_many_products_is_told_from_noise_by_all_of_them() -> None:
+    """One of 15 pairs of columns of four categories, whose products vary four times as much as noise."""
+    noise = 0.02
+    belongs = torch.nn.functional.one_hot(torch.arange(COLUMNS) // 4).double()
+    between = belongs @ (1 - torch.eye(6, dtype=torch.float64)) @ belongs.T > 0
+    pair = np.zeros((COLUMNS, COLUMNS))
+    pair[:4, 4:8] = 1
+    drawn = np.random.default_rng(0).choice([-1, 1], size=pair.shape)
+    true = symmetric(drawn * np.sqrt(4 * noise) * pair)
+    own = departure(seen(true, noise, 1), noise)
+    found = believed(pooled_products(own, [], between, belongs))
+    left = np.square(found - true)[pair > 0].mean()
+    assert left < 1.1 * noise * 4 / 5  # what is left if the variance is known
+
+
 def test_a_class_of_few_is_told_by_those_like_it() -> None:
     """Its own products have 4 times as much noise as they vary, those of the other hardly any."""
     true = truth(0)
