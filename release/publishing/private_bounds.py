@@ -89,10 +89,14 @@ def find_bounds(
     Raises:
         EmbeddingError: there is no complete embedding.
         SchemaError: it is not of the magnitudes of the draft's columns.
-        BudgetError: the parameters do not suit the embedding; something was spent under another
-            adjacency; there are too few records to stand out from the noise; or no bounds are found
-            for any column, and the draft has none from before.
+        BudgetError: the parameters mean no noise, or do not suit the embedding; something was spent
+            under another adjacency; there are too few records to stand out from the noise; or no
+            bounds are found for any column, and the draft has none from before.
     """
+    if parameters.not_private:
+        raise BudgetError(
+            "bounds are found with noise only: without any, they are what 'dpntk schema' drafts"
+        )
     require_embedding(path, _NO_FILE)
     path = followed(path)
     with locked(path):

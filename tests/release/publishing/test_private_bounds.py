@@ -314,6 +314,17 @@ def test_fewer_rows_than_could_stand_out_are_refused_before_anything_is_spent(
             assert not load_embedding(Path("magnitudes.h5")).ledger.entries
 
 
+def test_bounds_without_noise_are_refused_before_anything_is_entered(
+    dpntk: Command, table: Path
+) -> None:
+    find(dpntk)
+    before = Path("magnitudes.h5").read_bytes()
+    exact = PrivacyParameters(math.inf, not_private=True)
+    with pytest.raises(BudgetError, match="bounds are found with noise only"):
+        find_bounds(Path("magnitudes.h5"), draft(), exact, lambda _: True)
+    assert Path("magnitudes.h5").read_bytes() == before
+
+
 def test_how_many_rows_there_are_refuses_nothing_where_it_is_protected(
     dpntk: Command, table: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -152,7 +152,7 @@ def test_what_is_typical_is_a_unit() -> None:
 
 
 def test_a_pair_of_many_products_is_told_from_noise_by_all_of_them() -> None:
-    """One of 15 pairs of columns of four categories, whose products vary four times as much as noise."""
+    """One of 15 pairs, of four categories each, varies four times as much as the noise."""
     noise = 0.02
     belongs = torch.nn.functional.one_hot(torch.arange(COLUMNS) // 4).double()
     between = belongs @ (1 - torch.eye(6, dtype=torch.float64)) @ belongs.T > 0
