@@ -156,6 +156,11 @@ class _Look:
         return cls(departure.difference / typical.sqrt(), noise, known / noise.square())
 
 
+def _average(total: Tensor, weight: Tensor) -> Tensor:
+    """The average of all pairs; 0 if nothing is known of any."""
+    return total.sum() / weight.sum().clamp(min=EXACT)
+
+
 class _Pairs:
     """Averages over the products of each pair of columns, (columns, columns).
 
@@ -182,7 +187,7 @@ class _Pairs:
         squares = self._sums([look.weight * look.difference.square() for look in looks])
         noise = self._sums([look.weight * look.noise for look in looks])
         if self._alike:
-            return self._shrunk(squares - noise, weight, (squares - noise).sum() / weight.sum())
+            return self._shrunk(squares - noise, weight, _average(squares - noise, weight))
         known = weight > 0
         # The number of products that would weigh as much if they weighed the same.
         effective = weight.square() / self._sums([look.weight.square() for look in looks])
@@ -207,7 +212,7 @@ class _Pairs:
         excess = self._sums(
             [each.weight * (each.difference.square() - each.noise) for each in looks]
         )
-        share = (product.sum() / weight.sum()) / (excess.sum() / own.sum()).clamp(min=EXACT)
+        share = _average(product, weight) / _average(excess, own).clamp(min=EXACT)
         found = self._shrunk(product, weight, share.clamp(0, 1) * variances)
         return found.minimum(variances)
 

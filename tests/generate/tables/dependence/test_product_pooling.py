@@ -194,6 +194,14 @@ def test_a_class_whose_columns_alone_go_together_keeps_what_is_its_own() -> None
     assert together < 1.3 * alone < 0.025
 
 
+@pytest.mark.parametrize("of_numbers", [True, False])
+def test_a_class_in_which_nothing_varies_says_nothing(of_numbers: bool) -> None:
+    own = departure(seen(truth(0), 0.02, 1), 0.02)
+    constant = replace(own, changeable=torch.zeros_like(own.changeable))
+    alone, beside = (of_class(own, others, of_numbers=of_numbers) for others in ([], [constant]))
+    assert beside == pytest.approx(alone)
+
+
 def test_of_noise_alone_hardly_anything_is_believed() -> None:
     nothing = np.zeros((COLUMNS, COLUMNS))
     classes = [departure(seen(nothing, 0.1, seed), 0.1) for seed in range(3)]
