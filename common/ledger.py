@@ -16,6 +16,12 @@ from .errors import BudgetError, SchemaError
 
 DEFAULT_DELTA: Final = 1e-5
 """The default delta of releases and ceilings; see `default_delta` if n is public."""
+SMALLEST_EPSILON: Final = 1e-4
+"""Below about 1e-5 the two terms of the Gaussian mechanism's delta are so close that float64 cannot
+resolve their difference well enough, and noise would be off by more than its margin, to either
+side."""
+SMALLEST_DELTA: Final = 1e-100
+"""Below this, float64 cannot resolve the difference of the two terms either, at any epsilon."""
 _LEAST_NOISE: Final = 1e-6
 """Far below all real noise multipliers, but dividing by its square is safe."""
 _MOST_NOISE: Final = 1e12
@@ -150,7 +156,8 @@ class PrivacyBudget:
         (docs/privacy/proofs.md, statement 11).
 
     Raises:
-        BudgetError: epsilon is not a positive number, or delta is not between 0 and 1.
+        BudgetError: epsilon is not a finite number of at least 1e-4, or delta is not between 0 and
+            1, or is below 1e-100.
     """
 
     epsilon: float
@@ -162,9 +169,15 @@ class PrivacyBudget:
         if not (math.isfinite(self.epsilon) and self.epsilon > 0):
             epsilon = argument("epsilon", self.epsilon, option="--budget-eps")
             raise BudgetError(f"{epsilon}: epsilon must be a positive number")
+        if self.epsilon < SMALLEST_EPSILON:
+            epsilon = argument("epsilon", self.epsilon, option="--budget-eps")
+            raise BudgetError(f"{epsilon}: {SMALLEST_EPSILON:g} is the least there is")
         if not 0 < self.delta < 1:
             delta = argument("delta", self.delta, option="--budget-delta")
             raise BudgetError(f"{delta}: delta must lie between 0 and 1")
+        if self.delta < SMALLEST_DELTA:
+            delta = argument("delta", self.delta, option="--budget-delta")
+            raise BudgetError(f"{delta}: {SMALLEST_DELTA:g} is the least there is")
 
     def keeps(self, other: PrivacyBudget) -> bool:
         """Whether everything within this ceiling is also within the other one."""

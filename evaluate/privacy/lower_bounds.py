@@ -14,7 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import optimize, special, stats
 
-from ...release.mechanism.accountant import SMALLEST_EPSILON, epsilon_for
+from ...common.ledger import SMALLEST_EPSILON
+from ...release.mechanism.accountant import epsilon_for
 
 Scores = NDArray[np.float64]
 

@@ -10,9 +10,10 @@ from scipy.special import ndtr, ndtri
 from ...common.adjacency import Adjacency
 from ...common.display.html import pages_of
 from ...common.display.text import promised
+from ...common.ledger import SMALLEST_EPSILON
 from ..file.distilled import AnyOpened
 from ..file.model import EmbeddingGuarantee
-from ..mechanism.accountant import SMALLEST_EPSILON, noise_multiplier
+from ..mechanism.accountant import noise_multiplier
 from .kinds import label_of
 
 BEGINS: Final = b"<!DOCTYPE html>\n<!-- dpntk page"

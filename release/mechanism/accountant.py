@@ -20,16 +20,12 @@ from types import ModuleType
 from typing import Final
 
 from ...common.errors import BudgetError
+from ...common.ledger import SMALLEST_DELTA, SMALLEST_EPSILON
 
 ACCOUNTANT: Final = "analytic Gaussian mechanism (Balle and Wang 2018)"
 _RELATIVE_MARGIN: Final = 1e-9
 """Relative amount by which results are rounded to the safe side; far above the error of autodp's
 log-delta."""
-SMALLEST_EPSILON: Final = 1e-4
-"""Below about 1e-5 the two terms of delta are so close that float64 cannot resolve their difference
-well enough, and noise would be off by more than the margin, to either side."""
-SMALLEST_DELTA: Final = 1e-100
-"""Below this, float64 cannot resolve the difference of the two terms either, at any epsilon."""
 LARGEST_EPSILON: Final = 1e9
 LARGEST_MULTIPLIER: Final = 1e9
 SMALLEST_MULTIPLIER: Final = 1e-3

@@ -24,8 +24,8 @@ from dataclasses import dataclass, replace
 from ...common.adjacency import Adjacency
 from ...common.display.text import rounded_up
 from ...common.errors import BudgetError
-from ...common.ledger import Ledger
-from .accountant import SMALLEST_EPSILON, epsilon_for, noise_multiplier
+from ...common.ledger import SMALLEST_EPSILON, Ledger
+from .accountant import epsilon_for, noise_multiplier
 
 
 @dataclass(frozen=True)
