@@ -166,17 +166,15 @@ class PrivacyBudget:
     def __post_init__(self) -> None:
         for name, value in (("epsilon", self.epsilon), ("delta", self.delta)):
             require_kind(name, value, (int, float), "a number, such as 1.0", refusal=BudgetError)
+        epsilon = argument("epsilon", self.epsilon, option="--budget-eps")
+        delta = argument("delta", self.delta, option="--budget-delta")
         if not (math.isfinite(self.epsilon) and self.epsilon > 0):
-            epsilon = argument("epsilon", self.epsilon, option="--budget-eps")
             raise BudgetError(f"{epsilon}: epsilon must be a positive number")
         if self.epsilon < SMALLEST_EPSILON:
-            epsilon = argument("epsilon", self.epsilon, option="--budget-eps")
             raise BudgetError(f"{epsilon}: {SMALLEST_EPSILON:g} is the least there is")
         if not 0 < self.delta < 1:
-            delta = argument("delta", self.delta, option="--budget-delta")
             raise BudgetError(f"{delta}: delta must lie between 0 and 1")
         if self.delta < SMALLEST_DELTA:
-            delta = argument("delta", self.delta, option="--budget-delta")
             raise BudgetError(f"{delta}: {SMALLEST_DELTA:g} is the least there is")
 
     def keeps(self, other: PrivacyBudget) -> bool:

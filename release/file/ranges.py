@@ -17,11 +17,7 @@ from ...common.adjacency import Adjacency
 from ...common.errors import FormatError
 from ...common.ledger import SMALLEST_DELTA, SMALLEST_EPSILON
 from ...common.numerics.unit import LARGEST_SHIFT, LARGEST_SUM, SMALLEST_SHIFT, units_per_one
-from ..mechanism.accountant import (
-    LARGEST_EPSILON,
-    LARGEST_MULTIPLIER,
-    SMALLEST_MULTIPLIER,
-)
+from ..mechanism.accountant import LARGEST_EPSILON, LARGEST_MULTIPLIER, SMALLEST_MULTIPLIER
 from ..mechanism.discrete_gaussian import FURTHEST, LARGEST_SIGMA
 from .model import EmbeddingGuarantee, Guarantee
 

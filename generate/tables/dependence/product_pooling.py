@@ -183,9 +183,7 @@ class _Pairs:
 
     def variances(self, looks: Sequence[_Look]) -> Tensor:
         """The prior variance of the departures of each pair."""
-        weight = self._sums([look.weight for look in looks])
-        squares = self._sums([look.weight * look.difference.square() for look in looks])
-        noise = self._sums([look.weight * look.noise for look in looks])
+        squares, noise, weight = self._totals(looks)
         if self._alike:
             return self._shrunk(squares - noise, weight, _average(squares - noise, weight))
         known = weight > 0
@@ -208,11 +206,8 @@ class _Pairs:
             for weight, (one, other) in zip(weights, both, strict=True)
         ]
         weight, product = self._sums(weights), self._sums(products)
-        own = self._sums([each.weight for each in looks])
-        excess = self._sums(
-            [each.weight * (each.difference.square() - each.noise) for each in looks]
-        )
-        share = _average(product, weight) / _average(excess, own).clamp(min=EXACT)
+        squares, noise, of_squares = self._totals(looks)
+        share = _average(product, weight) / _average(squares - noise, of_squares).clamp(min=EXACT)
         found = self._shrunk(product, weight, share.clamp(0, 1) * variances)
         return found.minimum(variances)
 
@@ -227,6 +222,14 @@ class _Pairs:
         """The average of each pair, shrunk towards a usual one; positive."""
         of_pair = total / weight.clamp(min=EXACT)
         return ((of_pair + self._like_all * usual) / (1 + self._like_all)).clamp(min=EXACT)
+
+    def _totals(self, looks: Sequence[_Look]) -> tuple[Tensor, Tensor, Tensor]:
+        """Weighted sums of each pair's squares and of the noise in them, and the weights' sums."""
+        return (
+            self._sums([look.weight * look.difference.square() for look in looks]),
+            self._sums([look.weight * look.noise for look in looks]),
+            self._sums([look.weight for look in looks]),
+        )
 
     def _sums(self, products: Sequence[Tensor]) -> Tensor:
         """Sums over the products of each pair, in all classes."""

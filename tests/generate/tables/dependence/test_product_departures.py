@@ -62,7 +62,7 @@ def test_what_is_lacking_is_how_columns_go_together() -> None:
 
 
 def test_products_of_rare_categories_are_typically_small() -> None:
-    """A category of a hundredth is expected to show a fifth of what one of a half does."""
+    """Of a category of a hundredth, squares are a fifth of those of one of a half."""
     made = rows(False)
     made[:, YES_NO : YES_NO + 2] = torch.tensor([0.0, 1.0])
     made[: len(made) // 100, YES_NO : YES_NO + 2] = torch.tensor([1.0, 0.0])
