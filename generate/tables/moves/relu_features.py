@@ -64,6 +64,10 @@ class ReluFeatures:
             total += of_batch
         return total / len(records)
 
+    def along(self, theta: Tensor, records: Tensor, each: Each = map) -> Tensor:
+        """<theta, phi(x)> for records (n, record size), values 0..1, computed by `each`, (n,)."""
+        return torch.cat(list(each(self._along(theta), records.split(_BATCH))))
+
     def _sum(self, records: Tensor) -> Tensor:
         hidden, scale, deltas = self._pass(records)
         total = torch.empty(self._places["output_bias"].stop)
@@ -291,6 +295,11 @@ class _LinearForm:
     biases: Tensor
     constant: Tensor
     norm: Callable[[Tensor, Tensor, Tensor], Tensor]
+
+    def __call__(self, records: Tensor) -> Tensor:
+        """Its value for records (n, record size), (n,)."""
+        sums = torch.addmm(self.biases, records, self.weights)
+        return self._of(sums, torch.linalg.vecdot(records, records))
 
     def swap(
         self,

@@ -33,6 +33,8 @@ from .base import Moves
 from .correlations import Correlations
 from .counts import Counts
 from .goal import Departures, Goal
+from .interaction_energy import InteractionEnergy
+from .interactions import find_interactions
 
 _WINDOW: Final = 10
 """Rounds between checks whether the distance of the mean features still falls."""
@@ -84,7 +86,15 @@ class SwapMoves(Moves):
             counts = Counts(self._goal.counts, records, tables, beside_copula=True)
             counts.initialise(records, self._goal.blocks, self._random)
             self._energies += [counts] if counts.copula is None else [counts, counts.copula]
-        before = math.inf
+        self._match(records, advance)
+        found = find_interactions(self._goal, records, self._random, self._each)
+        if found is not None:
+            self._energies.append(InteractionEnergy(found))
+            self._match(records, advance)
+
+    def _match(self, records: Tensor, advance: Advance) -> None:
+        """Do rounds until the mean feature gets no closer to its target."""
+        self._rate, before = _RATE, math.inf
         for _ in range(_MOST_ROUNDS // _WINDOW):
             distance = sum(self._round(records) for _ in range(_WINDOW)) / _WINDOW
             advance(0, f"distance {distance:.5f}, noise floor {self._goal.floor:.5f}")
