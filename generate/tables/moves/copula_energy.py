@@ -4,9 +4,10 @@ Tables of two numbers in few cells determine the correlation of their normal sco
 (`dependence.copula`) and little else. As targets, their cells would leave out what lies within
 them: among cells of an eighth of all rows each, a correlation of .95 becomes .9. And the
 correlations of all pairs, each with its own noise, may be those of no table at all. So they are
-replaced by the nearest correlation matrix, and the log density of rows gets the quadratic form of
-that copula in their normal scores. Its coefficients are then learnt as rows move, like those of the
-other energies, with the same kind of ridge: noise over prior variance.
+replaced by the nearest correlation matrix, of which weak correlations are made weaker where
+products of numbers say so (`dependence.attenuation`), and the log density of rows gets the
+quadratic form of that copula in their normal scores. Its coefficients are then learnt as rows move,
+like those of the other energies, with the same kind of ridge: noise over prior variance.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from typing import Final
 import torch
 from torch import Tensor
 
+from ..dependence.attenuation import ProductEvidence, attenuated
 from ..dependence.copula import PairCopulas, table_of
 from ..dependence.correlation_matrix import LEAST_EIGENVALUE, as_correlations
 from ..dependence.normal_scores import NormalScores
@@ -36,9 +38,16 @@ class CopulaEnergy:
         numbers: the place of each number in a record, and that of the value which marks it as
             missing, -1 if it cannot be missing.
         records: rows of the class, whose marginals stay as they are, (n, record size).
+        products: what is known of products of numbers; None if there are none.
     """
 
-    def __init__(self, copulas: PairCopulas, numbers: Mapping[int, int], records: Tensor) -> None:
+    def __init__(
+        self,
+        copulas: PairCopulas,
+        numbers: Mapping[int, int],
+        records: Tensor,
+        products: ProductEvidence | None = None,
+    ) -> None:
         scores = [NormalScores.of(place, mark, records) for place, mark in numbers.items()]
         self._scores = scores
         self._places = {each.place: slice(k, k + 1) for k, each in enumerate(scores)}
@@ -55,7 +64,9 @@ class CopulaEnergy:
                 ridge[one, other] = ridge[other, one] = held
         # An eigenvalue is in doubt by about the norm of the noise.
         of_noise = float(doubt.sum(dim=0).max().sqrt())
-        correlations = as_correlations(noisy, max(min(of_noise, LEAST_EIGENVALUE), _LEAST))
+        least = max(min(of_noise, LEAST_EIGENVALUE), _LEAST)
+        by_tables = as_correlations(noisy, least)
+        correlations = as_correlations(attenuated(by_tables, scores, products), least)
         self._wanted = torch.zeros_like(noisy)
         for one, other in self._pairs:
             (rows, of_rows), (columns, of_columns) = own[one], own[other]

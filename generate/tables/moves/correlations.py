@@ -33,13 +33,16 @@ class Correlations:
         released: products of the class.
         records: rows with the columns that all rows will have, (n, record size).
         others: departures of the other classes.
+
+    Attributes:
+        departure: of the class's products from independent columns.
     """
 
     def __init__(
         self, released: ReleasedMoments, records: Tensor, others: Sequence[Departure] = ()
     ) -> None:
-        self._released, self._departure = released, Departure.of(released, records)
-        own, column = self._departure, released.features.column
+        self._released, self.departure = released, Departure.of(released, records)
+        own, column = self.departure, released.features.column
         here = own.products(released.factors(records).double())
         difference, ridge = own.difference, torch.full_like(own.noise, torch.inf)
         belongs = torch.nn.functional.one_hot(column).double()
@@ -64,14 +67,14 @@ class Correlations:
 
     def learn(self, records: Tensor) -> None:
         """Update the energy by what the products of the current rows still lack."""
-        here = self._departure.products(self._released.factors(records))
+        here = self.departure.products(self._released.factors(records))
         missing = self._seen - here.double()
         found = self._rates.step(self._theta, missing)
-        self._theta = torch.where(self._departure.changeable, found, 0.0)
+        self._theta = torch.where(self.departure.changeable, found, 0.0)
 
     def swap_gains(self, records: Tensor) -> ProductGains:
         """The gains of swaps between the first half of the rows and the second."""
-        numbers = self._departure.standardised(self._released.factors(records))
+        numbers = self.departure.standardised(self._released.factors(records))
         return ProductGains(numbers, self._theta.float(), self._released.features.places)
 
 

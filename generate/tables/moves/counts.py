@@ -25,6 +25,7 @@ from torch import Tensor
 
 from ....common.features.marginals.cells import MarginalGroup
 from ....common.schema.encoding import Block
+from ..dependence.attenuation import ProductEvidence
 from ..dependence.chow_liu import TableShares, chow_liu_tree
 from ..dependence.copula import PairCopulas
 from ..dependence.table_departures import (
@@ -56,6 +57,7 @@ class Counts:
         others: departures of the other classes' tables.
         beside_copula: whether rows have the energy of a Gaussian copula of all numbers as well,
             if there are tables of all of their pairs.
+        products: what is known of products of numbers, for that energy; None if there are none.
 
     Attributes:
         copula: that energy, or None.
@@ -68,6 +70,7 @@ class Counts:
         others: Sequence[TableDeparture] = (),
         *,
         beside_copula: bool = False,
+        products: ProductEvidence | None = None,
     ) -> None:
         shares_of = shares_among(records, released.levels)
         own = TableDeparture.of(released, shares_of)
@@ -76,7 +79,7 @@ class Counts:
         copulas = copulas_of(looks, shares_of)
         self.copula = None
         if beside_copula and copulas is not None and released.coarse:
-            self.copula = CopulaEnergy(copulas, _numbers(looks, copulas), records)
+            self.copula = CopulaEnergy(copulas, _numbers(looks, copulas), records, products)
         posterior = posterior_tables(looks, shares_of, copulas, divide_folded=self.copula is None)
         tables, wanted = zip(*posterior, strict=True)
         self._places = places = TablePlaces(tables, released.levels)

@@ -29,6 +29,7 @@ from torch import Tensor
 
 from ....common.display.console import Advance
 from ....common.runtime.threads import Each, finish
+from ..dependence.attenuation import ProductEvidence
 from .base import Moves
 from .correlations import Correlations
 from .counts import Counts
@@ -78,12 +79,17 @@ class SwapMoves(Moves):
         """
         self._ridge = self._goal.ridge(records, self._each)
         # First of all products: what they depart from is independent rows, not arranged ones.
+        evidence = None
         if self._goal.moments is not None:
             products = [other.products for other in self._others if other.products is not None]
-            self._energies.append(Correlations(self._goal.moments, records, products))
+            correlations = Correlations(self._goal.moments, records, products)
+            self._energies.append(correlations)
+            evidence = ProductEvidence(self._goal.moments, correlations.departure, records)
         if self._goal.counts is not None:
             tables = [other.tables for other in self._others if other.tables is not None]
-            counts = Counts(self._goal.counts, records, tables, beside_copula=True)
+            counts = Counts(
+                self._goal.counts, records, tables, beside_copula=True, products=evidence
+            )
             counts.initialise(records, self._goal.blocks, self._random)
             self._energies += [counts] if counts.copula is None else [counts, counts.copula]
         self._match(records, advance)
