@@ -84,6 +84,8 @@ def test_products_of_a_copula_are_as_expected() -> None:
     assert found == pytest.approx(expected, abs=0.02)
     assert np.abs(expected).min() > 0.15
     assert (noise == 0).all()
+    _, nothing, _, _ = seen.of_pairs(torch.eye(3, dtype=torch.float64), scores_of(seen.records))
+    assert (nothing == 0).all()
 
 
 def test_what_goes_together_within_halves_is_told_from_what_does_not() -> None:

@@ -11,12 +11,19 @@ from numpy.typing import NDArray
 from scipy.stats import rankdata
 
 from dpntk.common.features.joint import parts_of
+from dpntk.common.features.moments import MomentFeatures
 from dpntk.common.features.ntk.map import TangentFeatures
 from dpntk.common.schema.columns.column import Column
 from dpntk.common.schema.encoding import blocks_of
 from dpntk.common.schema.table import TableSchema
 from dpntk.embed import TangentOptions
+from dpntk.generate.tables.dependence.attenuation import ProductEvidence
 from dpntk.generate.tables.dependence.copula import NoisyTable, PairCopulas
+from dpntk.generate.tables.dependence.product_departures import (
+    Departure,
+    ReleasedMoments,
+    mean_products,
+)
 from dpntk.generate.tables.moves.copula_energy import CopulaEnergy
 from dpntk.generate.tables.moves.relu_features import ReluFeatures
 
@@ -42,13 +49,15 @@ def copulas(correlations: Mapping[tuple[int, int], float]) -> PairCopulas:
     )
 
 
-def arranged(pairs: PairCopulas, rows: torch.Tensor) -> torch.Tensor:
+def arranged(
+    pairs: PairCopulas, rows: torch.Tensor, products: ProductEvidence | None = None
+) -> torch.Tensor:
     """Rows after swaps by this energy alone."""
     main = parts_of(TangentOptions(width=4).draw(SCHEMA)).main
     assert isinstance(main, TangentFeatures)
     features, rows = ReluFeatures(main), rows.clone()
     numbers = {block.first: -1 for block in blocks_of(SCHEMA)}
-    energy = CopulaEnergy(pairs, numbers, rows)
+    energy = CopulaEnergy(pairs, numbers, rows, products)
     random, theta = np.random.default_rng(3), torch.zeros(main.dimension)
     for _ in range(150):
         energy.learn(rows)
@@ -93,6 +102,32 @@ def test_halves_that_go_together_give_all_ranks() -> None:
     assert np.abs(ranks_go_together(rows)).max(initial=0, where=~np.eye(3, dtype=bool)) < 0.05
     assert ranks_go_together(found) == pytest.approx(ranks_go_together(true), abs=0.03)
     assert np.array_equal(np.sort(found, axis=0), np.sort(rows, axis=0))
+
+
+def evidence(rows: torch.Tensor, truth: torch.Tensor) -> ProductEvidence:
+    """What a release of other rows with the same columns says of products, with little noise."""
+    features = MomentFeatures.of(SCHEMA)
+    assert features is not None
+    z = ReleasedMoments(features, np.eye(features.factors), 0.0).factors(truth).double()
+    released = ReleasedMoments(features, mean_products(z, z).numpy(), 1e-6)
+    return ProductEvidence(released, Departure.of(released, rows), rows)
+
+
+def test_where_products_deny_it_halves_do_not_give_all_ranks() -> None:
+    """Numbers of which nothing goes together but their halves, and Gaussian ones."""
+    rows, pairs = independent(np.random.default_rng(0)), {(0, 1): 0.5, (0, 2): 0.5, (1, 2): 0.5}
+    truth, random = gaussian(rows, np.full((3, 3), 0.5) + np.eye(3) / 2), np.random.default_rng(1)
+    halves = truth.clone()
+    for block in blocks_of(SCHEMA)[:2]:
+        above = truth[:, block.first] > truth[:, block.first].median()
+        for side in (above.nonzero()[:, 0], (~above).nonzero()[:, 0]):
+            halves[side, block.place] = truth[side[random.permutation(len(side))], block.place]
+    found, of_halves = (
+        ranks_go_together(arranged(copulas(pairs), rows, evidence(rows, each)))[0, 1]
+        for each in (truth, halves)
+    )
+    assert found == pytest.approx(ranks_go_together(truth)[0, 1], abs=0.04)
+    assert ranks_go_together(halves)[0, 1] < of_halves < found - 0.1
 
 
 def test_pairs_that_contradict_one_another_are_met_halfway() -> None:

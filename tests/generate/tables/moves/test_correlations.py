@@ -18,6 +18,7 @@ from dpntk.common.schema.encoding import NumericEncoding, blocks_of
 from dpntk.common.schema.table import TableSchema
 from dpntk.embed import Embedding, SourceOptions, TangentOptions, embed
 from dpntk.generate.kernels.mean_embedding import released_mean
+from dpntk.generate.tables.dependence import attenuation
 from dpntk.generate.tables.dependence.product_departures import Departure, ReleasedMoments
 from dpntk.generate.tables.moves.correlations import Correlations, ProductGains
 from dpntk.generate.tables.refinement import refinement_of
@@ -98,6 +99,26 @@ def test_numbers_that_go_together_come_back_together(tmp_path: Path, correlation
     drawn = refinement.draw(0, 4000, lambda label, count: apart[:count].copy(), random)
     expected = correlations_of(encoded(values))
     assert correlations_of(drawn) == pytest.approx(expected, abs=0.06)
+
+
+@pytest.mark.usefixtures("hasty_rows")
+def test_the_copula_of_all_numbers_learns_what_products_say(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Which energy is closer to the truth shows in one table of many; that it is asked, in all."""
+    asked = []
+
+    def factor(*pairs: NDArray[np.float64]) -> float:
+        asked.append([len(each) for each in pairs])
+        return 1.0
+
+    monkeypatch.setattr(attenuation, "weak_factor", factor)
+    values = chain(0.6)
+    refinement = refinement_of(released(values, tmp_path / "a.csv", 10.0))
+    assert refinement is not None
+    rows = encoded(values)
+    refinement.draw(0, 100, lambda label, count: rows[:count].copy(), np.random.default_rng(1))
+    assert asked == [[NUMBERS * (NUMBERS - 1) // 2] * 4]
 
 
 def test_noise_alone_makes_no_correlations(tmp_path: Path) -> None:
