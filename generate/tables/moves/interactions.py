@@ -10,6 +10,10 @@ mean feature is farther by c D, with D = E g(x) phi(x) over independent rows. So
 <D, missing> / |D|^2, and a triple is taken if this is farther from 0 than noise would bring any of
 them. Then what it explains is subtracted, and the next one is looked for (orthogonal matching
 pursuit; Pati, Rezaiifar and Krishnaprasad 1993).
+
+With little noise, other dependence that rows lack leaves its traces in all triples. So a triple has
+to stand out from these, too: noise counts as large as triples usually are (an empirical null;
+Efron 2004, "Large-scale simultaneous hypothesis testing: the choice of a null hypothesis").
 """
 
 from __future__ import annotations
@@ -41,6 +45,10 @@ _CANDIDATES: Final = 4
 """Number of triples whose D is determined before one is taken."""
 _BY_CHANCE: Final = 0.01
 """Probability at most that noise alone makes any triple of a class stand out."""
+_USUAL: Final = 32
+"""Number of triples, drawn at random, that one has to stand out from."""
+_MEDIAN: Final = NormalDist().inv_cdf(0.75)
+"""The median distance of a standard normal number from 0."""
 _BATCH: Final = 2_000
 _EXACT: Final = 1e-12
 
@@ -80,29 +88,24 @@ def find_interactions(
     beyond = NormalDist().inv_cdf(1 - _BY_CHANCE / 2 / len(triples))
     shuffles = math.ceil(_ROWS / len(records))
     independent = torch.cat([_shuffled(records, goal.blocks, random) for _ in range(shuffles)])
-    values = contrasts(independent)
+    values, some = contrasts(independent), independent[:_ROWS_OF_A_DIRECTION]
     missing = left = goal.mean - goal.tangents.mean(records, each)
     chosen: list[Tensor] = []
-    directions = missing.new_zeros(0, len(missing))
+    directions, of_any = missing.new_zeros(0, len(missing)), None
     estimates = missing.new_zeros(0)
     while len(chosen) < _MOST_TRIPLES:
         towards = goal.tangents.along(left, independent, each)
         seen = _mean_products(values, towards, triples).abs()
         best = triples[seen.topk(min(_CANDIDATES, len(seen))).indices]
-        found = torch.stack(
-            [
-                direction(
-                    goal.tangents,
-                    [contrasts[number] for number in triple],
-                    independent[:_ROWS_OF_A_DIRECTION],
-                    random,
-                )
-                for triple in best.tolist()
-            ]
-        )
-        deviations = (found @ left).abs() / (goal.noise * found.norm(dim=1)).clamp(min=_EXACT)
-        first = int(deviations.argmax())
-        if deviations[first] < beyond:
+        found = _directions(goal.tangents, contrasts, best, some, random)
+        distances = _deviations(found, left, goal.noise)
+        first = int(distances.argmax())
+        if distances[first] < beyond:
+            break
+        if of_any is None:
+            any_ = triples[random.permutation(len(triples))[:_USUAL]]
+            of_any = _directions(goal.tangents, contrasts, any_, some, random)
+        if distances[first] < beyond * _deviations(of_any, left, goal.noise).median() / _MEDIAN:
             break
         chosen.append(best[first])
         directions = torch.cat([directions, found[first : first + 1]])
@@ -144,6 +147,31 @@ def _mean_products(values: Tensor, towards: Tensor, triples: Tensor) -> Tensor:
             total[first] += weighted.T @ some
     one, two, three = triples.T
     return total[one, two, three] / len(values)
+
+
+def _deviations(directions: Tensor, left: Tensor, noise: float) -> Tensor:
+    """How many standard deviations of the noise the estimates are from 0, (t,).
+
+    Args:
+        directions: D of each triple, (t, d).
+        left: what rows lack, (d,).
+        noise: standard deviation of the noise on an entry of it.
+    """
+    size = (noise * directions.norm(dim=1)).clamp(min=_EXACT)
+    found: Tensor = (directions @ left).abs() / size
+    return found
+
+
+def _directions(
+    features: ReluFeatures,
+    contrasts: Contrasts,
+    triples: Tensor,
+    records: Tensor,
+    random: np.random.Generator,
+) -> Tensor:
+    """D of some triples, int64 (t, 3): (t, d); see `direction`."""
+    chosen = [[contrasts[number] for number in triple] for triple in triples.tolist()]
+    return torch.stack([direction(features, each, records, random) for each in chosen])
 
 
 def direction(

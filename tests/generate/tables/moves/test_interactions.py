@@ -149,6 +149,22 @@ def test_noise_and_pairs_make_no_interactions() -> None:
     assert sum(map(bool, shown)) <= 4
 
 
+def test_what_else_rows_lack_makes_no_interactions() -> None:
+    """Four columns of a chain are put together from independent ones, with hardly any noise."""
+    random = np.random.default_rng(5)
+    values = coins(random, 20_000)
+    for column in (1, 2, 3):
+        same = random.random(len(values)) < 0.8
+        values[:, column] = values[:, column - 1] ^ ~same
+    truth = coin_rows(values)
+    rows = independent(truth, random)
+    assert find_interactions(goal_of(truth, COINS, 3e-5, random), rows, random) is None
+    values[:, 6] = values[:, 4] ^ values[:, 5]
+    truth = coin_rows(values)
+    found = find_interactions(goal_of(truth, COINS, 3e-5, random), rows, random)
+    assert names_of(found)[0] == {"e", "f", "g"}
+
+
 def test_gains_are_differences_of_the_energy() -> None:
     """Of numbers and categories, before and after some rows have swapped."""
     random = np.random.default_rng(3)
