@@ -96,7 +96,7 @@ class Contrasts:
 
     def of(self, block: Block) -> list[int]:
         """Which of them are of a column."""
-        return [number for number, each in enumerate(self._each) if each.block == block]
+        return [number for number, each in enumerate(self._each) if each.block.first == block.first]
 
     def products(self, records: Tensor, triples: Tensor) -> Tensor:
         """The mean product of each of some triples, int64 (t, 3), in rows, (t,)."""

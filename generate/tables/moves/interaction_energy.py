@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import torch
 from torch import Tensor
 
 from ....common.schema.encoding import Block
@@ -57,10 +58,15 @@ class InteractionGains:
         change by (v_y - v_x) (r_x - r_y) together.
         """
         own = self._contrasts.of(block)
-        x, y = (values.index_select(0, pairs) for values in (self._one, self._other))
+        among = torch.isin(self._triples, torch.tensor(own))
         gain: Tensor | float = 0.0
-        for triple, coefficient in zip(self._triples, self._coefficients, strict=True):
-            for contrast in set(own).intersection(triple.tolist()):
+        if not among.any():
+            return gain
+        x, y = (values.index_select(0, pairs) for values in (self._one, self._other))
+        for triple, place, coefficient in zip(
+            self._triples, among, self._coefficients, strict=True
+        ):
+            for contrast in triple[place].tolist():
                 rest = triple[triple != contrast]
                 apart = y[:, contrast] - x[:, contrast]
                 gain = gain + coefficient * apart * (x[:, rest].prod(1) - y[:, rest].prod(1))

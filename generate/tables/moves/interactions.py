@@ -38,9 +38,12 @@ from .relu_features import ReluFeatures
 _ROWS: Final = 60_000
 """Number of independent rows, or a few more, by which triples are compared: the fewer, the more
 chance hides a triple."""
+_MOST_VALUES: Final = 2**25
+"""At most this many values of independent rows (128 MiB), or a few more."""
 _ROWS_OF_A_DIRECTION: Final = 2_000
 """Number of independent rows that determine D."""
 _MOST_TRIPLES: Final = 8
+"""At most this many triples are taken in a class."""
 _CANDIDATES: Final = 4
 """Number of triples whose D is determined before one is taken."""
 _BY_CHANCE: Final = 0.01
@@ -86,7 +89,7 @@ def find_interactions(
     if not len(triples):
         return None
     beyond = NormalDist().inv_cdf(1 - _BY_CHANCE / 2 / len(triples))
-    shuffles = math.ceil(_ROWS / len(records))
+    shuffles = math.ceil(min(_ROWS, _MOST_VALUES // records.shape[1]) / len(records))
     independent = torch.cat([_shuffled(records, goal.blocks, random) for _ in range(shuffles)])
     values, some = contrasts(independent), independent[:_ROWS_OF_A_DIRECTION]
     missing = left = goal.mean - goal.tangents.mean(records, each)
