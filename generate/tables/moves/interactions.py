@@ -42,6 +42,11 @@ _MOST_VALUES: Final = 2**25
 """At most this many values of independent rows (128 MiB), or a few more."""
 _ROWS_OF_A_DIRECTION: Final = 2_000
 """Number of independent rows that determine D."""
+_ROWS_AT_A_GLANCE: Final = 500
+_TRIPLES_AT_A_GLANCE: Final = 8
+_MARGIN: Final = 2.0
+"""If the longest D of a few triples, by so many rows, were so many times as long and yet would not
+stand out from the noise, none is looked for."""
 _MOST_TRIPLES: Final = 8
 """At most this many triples are taken in a class."""
 _CANDIDATES: Final = 4
@@ -89,6 +94,12 @@ def find_interactions(
     if not len(triples):
         return None
     beyond = NormalDist().inv_cdf(1 - _BY_CHANCE / 2 / len(triples))
+    glance = _shuffled(records, goal.blocks, random)[:_ROWS_AT_A_GLANCE]
+    few = triples[random.permutation(len(triples))[:_TRIPLES_AT_A_GLANCE]]
+    lengths = _directions(goal.tangents, contrasts, few, glance, random).norm(dim=1)
+    # With c = 1, which is about as large as it can be.
+    if _MARGIN * float(lengths.max()) < beyond * goal.noise:
+        return None
     shuffles = math.ceil(min(_ROWS, _MOST_VALUES // records.shape[1]) / len(records))
     independent = torch.cat([_shuffled(records, goal.blocks, random) for _ in range(shuffles)])
     values, some = contrasts(independent), independent[:_ROWS_OF_A_DIRECTION]

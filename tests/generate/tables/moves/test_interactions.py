@@ -15,6 +15,7 @@ from dpntk.common.schema.columns.column import Column
 from dpntk.common.schema.encoding import blocks_of
 from dpntk.common.schema.table import TableSchema
 from dpntk.embed import TangentOptions
+from dpntk.generate.tables.moves import interactions
 from dpntk.generate.tables.moves.contrasts import Contrasts
 from dpntk.generate.tables.moves.goal import Goal
 from dpntk.generate.tables.moves.interaction_energy import InteractionEnergy
@@ -147,6 +148,23 @@ def test_noise_and_pairs_make_no_interactions() -> None:
         for _ in range(15)
     ]
     assert sum(map(bool, shown)) <= 2
+
+
+def test_nothing_is_looked_for_where_noise_would_hide_all(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Not even an exclusive or, of which nothing could be seen."""
+
+    def compared(*_: object) -> Tensor:
+        raise AssertionError
+
+    random = np.random.default_rng(6)
+    values = coins(random)
+    values[:, 2] = values[:, 0] ^ values[:, 1]
+    truth = coin_rows(values)
+    rows = independent(truth, random)
+    monkeypatch.setattr(interactions, "_mean_products", compared)
+    assert find_interactions(goal_of(truth, COINS, 0.02, random), rows, random) is None
+    with pytest.raises(AssertionError):
+        find_interactions(goal_of(truth, COINS, 3e-3, random), rows, random)
 
 
 def test_what_else_rows_lack_makes_no_interactions() -> None:
