@@ -9,6 +9,7 @@ from ....common.schema.encoding import Block
 from .contrasts import Contrasts
 from .interactions import Interactions
 from .learning_rates import LearningRates
+from .relu_features import exchange_rows
 
 
 class InteractionEnergy:
@@ -75,7 +76,4 @@ class InteractionGains:
     def accept(self, block: Block, chosen: Tensor) -> None:
         """Record that some pairs, int64 (m,), have swapped their values of a column."""
         for contrast in self._contrasts.of(block):
-            one, other = self._one[:, contrast], self._other[:, contrast]
-            given = one.index_select(0, chosen)
-            one.index_copy_(0, chosen, other.index_select(0, chosen))
-            other.index_copy_(0, chosen, given)
+            exchange_rows(self._one[:, contrast], self._other[:, contrast], chosen)

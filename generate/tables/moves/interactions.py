@@ -117,8 +117,8 @@ def find_interactions(
         if distances[first] < beyond:
             break
         if of_any is None:
-            any_ = triples[random.permutation(len(triples))[:_USUAL]]
-            of_any = _directions(goal.tangents, contrasts, any_, some, random)
+            others = triples[random.permutation(len(triples))[:_USUAL]]
+            of_any = _directions(goal.tangents, contrasts, others, some, random)
         if distances[first] < beyond * _deviations(of_any, left, goal.noise).median() / _MEDIAN:
             break
         chosen.append(best[first])

@@ -266,8 +266,8 @@ def _accepted(gain: Tensor, random: np.random.Generator) -> Tensor:
     return (chance < gain).nonzero()[:, 0]
 
 
-def _swap(one: Tensor, other: Tensor, rows: Tensor) -> None:
-    """Swap some rows of two tensors."""
+def exchange_rows(one: Tensor, other: Tensor, rows: Tensor) -> None:
+    """Swap some rows, int64 (m,), of two tensors, in place."""
     given = one.index_select(0, rows)
     _replace(rows, rows, (other, one))
     other.index_copy_(0, rows, given)
@@ -332,7 +332,7 @@ class _LinearForm:
             gain = gain + sum(gains.gain(block, pairs) for gains in further)
             taken = _accepted(gain, random)
             chosen, moved = pairs[taken], torch.cat([taken, taken + len(pairs)])
-            _swap(one, other, chosen)
+            exchange_rows(one, other, chosen)
             new = (new_sums, sums), (new_square, square), (new_value, value)
             _replace(rows[moved], moved, *new)
             for gains in further:
