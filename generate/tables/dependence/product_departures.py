@@ -7,6 +7,7 @@ difference is the evidence of dependence between columns.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Final
@@ -30,6 +31,10 @@ from ....common.features.moments import (
 EXACT: Final = 1e-12
 _SURE: Final = 2.0
 """Differences beyond this many standard deviations of the noise are significant."""
+_ORDERS: Final = tuple(10.0 ** (power / 4) for power in range(-24, 1))
+"""Candidates for a variance: differences are at most about 1."""
+_EXPONENTS: Final = (-2, -1, 0, 1)
+"""Candidates for the power of what is typical that variances are a multiple of."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -115,6 +120,8 @@ class Departure:
         changeable: which products swaps can change, bool (k, k).
         typical: how large squares of differences usually are, up to a factor for each pair of
             columns, (k, k): those of rare categories are smaller.
+        column: the column of each entry of z, int64 (k,).
+        is_number: which entries are numbers, bool (k,).
     """
 
     mean: Tensor
@@ -125,6 +132,8 @@ class Departure:
     projection_factor: Tensor
     changeable: Tensor
     typical: Tensor
+    column: Tensor
+    is_number: Tensor
 
     @classmethod
     def of(cls, released: ReleasedMoments, records: Tensor) -> Departure:
@@ -154,9 +163,9 @@ class Departure:
         of_noise = centre @ possible @ centre.T
         left = noise_variances(of_noise)
         longer = centre.square().sum(dim=1)
-        column = released.features.column
+        column, numbers = released.features.column, len(released.features.numbers)
         # Between that of equal products of indicators and that of equal ratios of shares.
-        usual = torch.where(column > len(released.features.numbers), scale / INDICATOR, 1.0)
+        usual = torch.where(column > numbers, scale / INDICATOR, 1.0)
         return cls(
             mean,
             scale,
@@ -166,7 +175,74 @@ class Departure:
             projection_factor=torch.outer(longer, longer) / left,
             changeable=torch.outer(varies, varies) & (column[:, None] != column),
             typical=torch.outer(usual, usual),
+            column=column,
+            is_number=(column > 0) & (column <= numbers),
         )
+
+    @cached_property
+    def belongs(self) -> Tensor:
+        """The column of each entry of z, one-hot, float64 (k, columns)."""
+        return torch.nn.functional.one_hot(self.column).double()
+
+    @cached_property
+    def numbers(self) -> Tensor:
+        """How many factors of each product are numbers, int64 (k, k)."""
+        return self.is_number[:, None].long() + self.is_number
+
+    def pairs(self, kind: Tensor) -> Tensor:
+        """The pairs of columns that have some products, each once, bool (columns, columns).
+
+        Args:
+            kind: the products, bool (k, k).
+        """
+        found: Tensor = (self.belongs.T @ kind.double() @ self.belongs).triu() > 0
+        return found
+
+    def expanded(self, pairs: Tensor, values: Tensor) -> Tensor:
+        """Values of pairs of columns, for each of their products, (k, k); 0 for others.
+
+        Args:
+            pairs: each once, bool (columns, columns).
+            values: of these, float64 (pairs,).
+        """
+        of_pairs = torch.zeros(pairs.shape, dtype=torch.float64)
+        of_pairs[pairs] = values
+        return self.belongs @ (of_pairs + of_pairs.T) @ self.belongs.T
+
+    def variances(self) -> Iterator[Tensor]:
+        """Candidates for the prior variances of all differences, float64 (k, k) each."""
+        for exponent in _EXPONENTS:
+            usual = self.typical**exponent
+            yield from (order * usual for order in _ORDERS)
+
+    @cached_property
+    def likelihoods(self) -> Tensor:
+        """`log_likelihoods` under each candidate, float32 (pairs with categories, candidates).
+
+        Kept, because each class is compared with all others.
+        """
+        pairs = self.pairs_with_categories
+        found = [self.log_likelihoods(variance)[pairs].float() for variance in self.variances()]
+        return torch.stack(found, dim=1)
+
+    @cached_property
+    def pairs_with_categories(self) -> Tensor:
+        """The pairs of columns of which at most one is a number, bool (columns, columns)."""
+        return self.pairs((self.numbers < 2) & (self.column[:, None] != self.column))
+
+    def log_likelihoods(self, variance: Tensor) -> Tensor:
+        """Log-likelihood of each pair's noisy differences, up to a constant, (columns, columns).
+
+        Args:
+            variance: prior variance of each difference, positive, (k, k).
+        """
+        together = self.noise.clamp(min=EXACT) + variance
+        logs = -(together.log() + self.difference.square() / together) / 2
+        # The sum of a column's indicators is known, which takes one degree of freedom.
+        count = self.belongs.sum(dim=0).clamp(min=1)
+        free = torch.where(count > 1, count - 1, count) / count
+        found: Tensor = self.belongs.T @ torch.where(self.changeable, logs, 0.0) @ self.belongs
+        return torch.outer(free, free) * found
 
     def standardised(self, z: Tensor) -> Tensor:
         """Numbers and indicators, standardised by rows of independent columns, (n, k)."""

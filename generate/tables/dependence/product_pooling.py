@@ -3,33 +3,30 @@
 Columns that depend on each other in one class mostly do so in the others, and little else is known
 of a class with few records. A priori, the dependence of two columns in a class is g + d: a part g
 common to all classes and a deviation d, both Gaussian. Their variances are estimated from the
-released products minus the noise, weighted by precision (empirical Bayes): squares estimate the
-variance of g + d, and products of two classes that of g. The largest classes dominate these
-estimates. A class whose own products vary more, beyond what noise explains, gets the larger
-variance.
+released products minus the noise (empirical Bayes): that of g + d from their squares, and which
+share of it is g's from products of two classes. The largest classes dominate these estimates. Pairs
+of a class whose own products make a larger variance likelier get that.
 
-Each pair of columns has variances of its own (`pair_variances`). Only pairs of numbers share
-one, nearly: where numbers depend strongly on each other, two that are not correlated need a
-coefficient, too, as the inverse of a correlation matrix shows.
+Each product has a variance of its own (`pair_variances`). Only pairs of numbers share one, nearly:
+where numbers depend strongly on each other, two that are not correlated need a coefficient, too, as
+the inverse of a correlation matrix shows.
 """
 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
 import torch
 from torch import Tensor
 
-from .pair_variances import pair_variances
+from .pair_variances import kept_as_on_average, pair_variances, posterior_shares
 from .product_departures import EXACT, Departure
 
 _LIKE_OTHERS: Final = 8.0
 """With this many products, a pair's own variance and that of all pairs weigh equally."""
-_SURE: Final = 2.0
-"""Differences beyond this many standard deviations of the noise are significant."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,31 +44,38 @@ class PooledProducts:
     ridge: Tensor
 
 
-def pooled_products(
-    own: Departure,
-    others: Sequence[Departure],
-    kind: Tensor,
-    belongs: Tensor,
-    *,
-    of_numbers: bool = False,
-) -> PooledProducts:
+def pooled_products(own: Departure, others: Sequence[Departure]) -> PooledProducts:
     """Pool the departures of all classes for one class.
+
+    Products of categories, of numbers with categories, and of numbers have priors apart.
 
     Args:
         own: departure of the class.
         others: departures of the others.
-        kind: which products share a prior, bool (k, k).
-        belongs: the column of each entry of z, one-hot (k, columns).
-        of_numbers: whether these are products of two numbers.
     """
-    looks = [_Look.of(each, own.typical, each.changeable & kind) for each in (own, *others)]
-    pairs = _Pairs(belongs, alike=of_numbers)
-    in_common = of_class = pairs.variances(looks)
+    difference, ridge = own.difference, torch.full_like(own.noise, torch.inf)
+    for numbers in range(3):
+        kind = own.numbers == numbers
+        if (kind & own.changeable).any():
+            found = _pooled(own, others, kind, pair_variances if numbers < 2 else _alike)
+            difference = torch.where(kind, found.difference, difference)
+            ridge = torch.where(kind & own.changeable, found.ridge, ridge)
+    return PooledProducts(difference, ridge)
+
+
+def _pooled(
+    own: Departure,
+    others: Sequence[Departure],
+    kind: Tensor,
+    variances: Callable[[Sequence[Departure], Tensor], Tensor],
+) -> PooledProducts:
+    """The same for products of one kind, bool (k, k), by their prior variances."""
+    of_class = in_common = expected = variances([own, *others], kind)
     if others:
-        in_common = pairs.covariances(looks, of_class)
-        by_itself = pairs.variances(looks[:1]) - _SURE * pairs.noise_deviation(looks[0])
-        of_class = torch.maximum(of_class, by_itself)
-    of_class, in_common = (pairs.each(pair) * own.typical for pair in (of_class, in_common))
+        by_itself = variances([own], kind)
+        of_class = _either(own, kind, by_itself.maximum(expected), expected)
+        looks = [_Look.of(each, expected, kind) for each in (own, *others)]
+        in_common = _share_in_common(looks, own) * expected.minimum(of_class)
     apart = of_class - in_common
     precisions = [
         (each.changeable & kind) / (each.noise.clamp(min=EXACT) + apart) for each in others
@@ -138,99 +142,96 @@ def pool_observations(
 
 @dataclass(frozen=True, eq=False)
 class _Look:
-    """The departure of a class, relative to what is typical of each product.
+    """The departure of a class, relative to expected variances.
 
     Attributes:
         difference: see `Departure`, (k, k).
         noise: variance of the noise on each of these, positive, (k, k).
-        weight: one over its square; 0 for products that swaps do not change, (k, k).
+        known: which products are to be looked at, 0 or 1, (k, k).
     """
 
     difference: Tensor
     noise: Tensor
-    weight: Tensor
+    known: Tensor
 
     @classmethod
-    def of(cls, departure: Departure, typical: Tensor, known: Tensor) -> _Look:
-        noise = departure.noise.clamp(min=EXACT) / typical
-        return cls(departure.difference / typical.sqrt(), noise, known / noise.square())
+    def of(cls, departure: Departure, expected: Tensor, kind: Tensor) -> _Look:
+        noise = departure.noise.clamp(min=EXACT) / expected
+        known = (departure.changeable & kind).double()
+        return cls(departure.difference / expected.sqrt(), noise, known)
+
+    @property
+    def weight(self) -> Tensor:
+        """In averages of squares, if these have the expected variances, (k, k)."""
+        return self.known / (1 + self.noise).square()
+
+    @property
+    def beyond_noise(self) -> Tensor:
+        """Squares of differences without what the noise adds to them, (k, k)."""
+        return self.difference.square() - self.noise
 
 
-def _average(total: Tensor, weight: Tensor) -> Tensor:
-    """The average of all pairs; 0 if nothing is known of any."""
-    return total.sum() / weight.sum().clamp(min=EXACT)
+def _alike(departures: Sequence[Departure], kind: Tensor) -> Tensor:
+    """Prior variances if they are nearly the same for all pairs of columns; positive, (k, k)."""
+    looks = [_Look.of(each, torch.ones_like(each.noise), kind) for each in departures]
+    weights = [look.known / look.noise.square() for look in looks]
+    total, weight = _weighted([look.beyond_noise for look in looks], weights)
+    usual = _ratio(total.sum(), weight.sum())
+    return _shrunk(departures[0], total, weight, usual).clamp(min=EXACT)
 
 
-class _Pairs:
-    """Averages over the products of each pair of columns, (columns, columns).
+def _share_in_common(looks: Sequence[_Look], own: Departure) -> Tensor:
+    """The share of the variance of each pair that classes have in common, positive, (k, k)."""
+    both = list(itertools.combinations(looks, 2))
+    total, weight = _weighted(
+        [one.difference * other.difference for one, other in both],
+        [(one.weight * other.weight).sqrt() for one, other in both],
+    )
+    squares, of_squares = _weighted(
+        [look.beyond_noise for look in looks], [look.weight for look in looks]
+    )
+    square = _ratio(squares.sum(), of_squares.sum()).clamp(min=EXACT)
+    usual = (_ratio(total.sum(), weight.sum()) / square).clamp(0, 1)
+    return _shrunk(own, total, weight, usual).clamp(EXACT, 1)
+
+
+def _either(own: Departure, kind: Tensor, larger: Tensor, smaller: Tensor) -> Tensor:
+    """The variances of a class by either of two estimates, (k, k).
+
+    How often it is the one or the other is learnt from all pairs; in which ones, by what a pair's
+    own products make likely.
+    """
+    variances, pairs = (larger, smaller), own.pairs(own.changeable & kind)
+    logs = torch.stack([own.log_likelihoods(each)[pairs] for each in variances], dim=1)
+    return kept_as_on_average(own, pairs, variances, posterior_shares(logs))
+
+
+def _shrunk(own: Departure, total: Tensor, weight: Tensor, usual: Tensor) -> Tensor:
+    """The average of each pair, for each of its products, (k, k).
+
+    The fewer products a pair has, the more it is shrunk towards a usual one.
 
     Args:
-        belongs: the column of each entry of z, one-hot (k, columns).
-        alike: whether all pairs have nearly the same variance.
+        own: departure of a class.
+        total: weighted sums of values, over the classes, (k, k).
+        weight: sums of the weights, (k, k).
+        usual: the usual value.
     """
+    belongs = own.belongs
+    # The sum of a column's indicators is known, which takes one degree of freedom.
+    count = belongs.sum(dim=0).clamp(min=1)
+    free = torch.where(count > 1, count - 1, count)
+    like_others = _LIKE_OTHERS / torch.outer(free, free)
+    of_pair = _ratio(belongs.T @ total @ belongs, belongs.T @ weight @ belongs)
+    return belongs @ ((of_pair + like_others * usual) / (1 + like_others)) @ belongs.T
 
-    def __init__(self, belongs: Tensor, *, alike: bool) -> None:
-        self._belongs, self._alike = belongs, alike
-        # The sum of a column's indicators is known, which takes one degree of freedom.
-        count = belongs.sum(dim=0).clamp(min=1)
-        free = torch.where(count > 1, count - 1, count)
-        self._free = torch.outer(free / count, free / count)
-        self._like_all = _LIKE_OTHERS / torch.outer(free, free)
 
-    def each(self, pairs: Tensor) -> Tensor:
-        """Expand values of pairs of columns to their products, (k, k)."""
-        return self._belongs @ pairs @ self._belongs.T
+def _weighted(values: Sequence[Tensor], weights: Sequence[Tensor]) -> tuple[Tensor, Tensor]:
+    """The weighted sum of values of several classes, and the sum of the weights."""
+    weight = torch.stack(list(weights))
+    return (weight * torch.stack(list(values))).sum(dim=0), weight.sum(dim=0)
 
-    def variances(self, looks: Sequence[_Look]) -> Tensor:
-        """The prior variance of the departures of each pair."""
-        squares, noise, weight = self._totals(looks)
-        if self._alike:
-            return self._shrunk(squares - noise, weight, _average(squares - noise, weight))
-        known = weight > 0
-        # The number of products that would weigh as much if they weighed the same.
-        effective = weight.square() / self._sums([look.weight.square() for look in looks])
-        found = torch.zeros_like(weight)
-        found[known] = pair_variances(
-            (squares / weight)[known],
-            (noise / weight)[known],
-            (effective * self._free)[known].clamp(min=1),
-        )
-        return found.clamp(min=EXACT)
 
-    def covariances(self, looks: Sequence[_Look], variances: Tensor) -> Tensor:
-        """The prior variance of what classes have in common, at most these variances."""
-        both = list(itertools.combinations(looks, 2))
-        weights = [(one.weight * other.weight).sqrt() for one, other in both]
-        products = [
-            weight * one.difference * other.difference
-            for weight, (one, other) in zip(weights, both, strict=True)
-        ]
-        weight, product = self._sums(weights), self._sums(products)
-        squares, noise, of_squares = self._totals(looks)
-        share = _average(product, weight) / _average(squares - noise, of_squares).clamp(min=EXACT)
-        found = self._shrunk(product, weight, share.clamp(0, 1) * variances)
-        return found.minimum(variances)
-
-    def noise_deviation(self, look: _Look) -> Tensor:
-        """The standard deviation that noise gives to the variances of a single class."""
-        of_all = 1 / look.weight.sum().clamp(min=EXACT)
-        of_pair = 1 / self._sums([look.weight]).clamp(min=EXACT)
-        squares = 2 * (of_pair + self._like_all.square() * of_all)
-        return squares.sqrt() / (1 + self._like_all)
-
-    def _shrunk(self, total: Tensor, weight: Tensor, usual: Tensor) -> Tensor:
-        """The average of each pair, shrunk towards a usual one; positive."""
-        of_pair = total / weight.clamp(min=EXACT)
-        return ((of_pair + self._like_all * usual) / (1 + self._like_all)).clamp(min=EXACT)
-
-    def _totals(self, looks: Sequence[_Look]) -> tuple[Tensor, Tensor, Tensor]:
-        """Weighted sums of each pair's squares and of the noise in them, and the weights' sums."""
-        return (
-            self._sums([look.weight * look.difference.square() for look in looks]),
-            self._sums([look.weight * look.noise for look in looks]),
-            self._sums([look.weight for look in looks]),
-        )
-
-    def _sums(self, products: Sequence[Tensor]) -> Tensor:
-        """Sums over the products of each pair, in all classes."""
-        return self._belongs.T @ torch.stack(list(products)).sum(dim=0) @ self._belongs
+def _ratio(total: Tensor, weight: Tensor) -> Tensor:
+    """The average of values with these sums; 0 if nothing is known of any."""
+    return total / weight.clamp(min=EXACT)

@@ -42,17 +42,10 @@ class Correlations:
         self, released: ReleasedMoments, records: Tensor, others: Sequence[Departure] = ()
     ) -> None:
         self._released, self.departure = released, Departure.of(released, records)
-        own, column = self.departure, released.features.column
+        own = self.departure
         here = own.products(released.factors(records).double())
-        difference, ridge = own.difference, torch.full_like(own.noise, torch.inf)
-        belongs = torch.nn.functional.one_hot(column).double()
-        is_number = (column > 0) & (column <= len(released.features.numbers))
-        for numbers in (0, 1, 2):
-            kind = is_number[:, None].long() + is_number == numbers
-            if (kind & own.changeable).any():
-                found = pooled_products(own, others, kind, belongs, of_numbers=numbers == 2)
-                difference = torch.where(kind, found.difference, difference)
-                ridge = torch.where(kind & own.changeable, found.ridge, ridge)
+        found = pooled_products(own, others)
+        difference, ridge = found.difference, found.ridge
         self._seen = here + difference
         # If the numbers were jointly Gaussian, this start would be exact. The released squares
         # rescale it: outlying rows weigh less, and show more dependence.
@@ -60,7 +53,7 @@ class Correlations:
         squares = here.diagonal() + own.difference.diagonal() / (1 + doubt)
         scale = squares.clamp(min=_LEAST_SQUARE).rsqrt()
         believed = (self._seen * torch.outer(scale, scale)).clamp(-1, 1) / (1 + ridge)
-        among = own.changeable & is_number[:, None] & is_number
+        among = own.changeable & (own.numbers == 2)
         start = as_correlations(torch.where(among, believed, 0.0).fill_diagonal_(1.0))
         self._theta = torch.where(among, -torch.linalg.inv(start), 0.0)
         self._rates = LearningRates(ridge)
