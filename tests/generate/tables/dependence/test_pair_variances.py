@@ -131,12 +131,15 @@ def test_more_products_are_believed_sooner() -> None:
 
 def test_classes_are_counted_together() -> None:
     """What is not much in one class is in twenty; and a class without products says nothing."""
-    one = departure(np.full((2, 2), np.sqrt(2 * NOISE)), 1)
+    columns = 12
+    square = np.full((columns, columns), NOISE)
+    square[0, 1] = square[1, 0] = 3 * NOISE
+    one = departure(np.sqrt(square), 1)
     nothing = replace(one, changeable=torch.zeros_like(one.changeable))
     alone, beside, many = (
         float(pair_variances(classes, one.changeable)[0, 1])
         for classes in ([one], [one, nothing], 20 * [one])
     )
-    assert alone == beside
-    assert many == pytest.approx(NOISE, rel=0.35)
+    assert alone == beside < 0.1 * NOISE
+    assert many == pytest.approx(2 * NOISE, rel=0.35)
     assert float(pair_variances([nothing], one.changeable)[0, 1]) == 1

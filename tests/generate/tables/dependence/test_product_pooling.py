@@ -14,6 +14,7 @@ from torch import Tensor
 from dpntk.generate.tables.dependence.product_departures import Departure
 from dpntk.generate.tables.dependence.product_pooling import (
     PooledProducts,
+    _either,
     pooled_products,
     posterior,
 )
@@ -209,10 +210,45 @@ def test_a_class_in_which_nothing_varies_says_nothing(of_numbers: bool) -> None:
     assert beside == pytest.approx(alone)
 
 
-def test_of_noise_alone_hardly_anything_is_believed() -> None:
+@pytest.mark.parametrize(("of_numbers", "least"), [(False, 0.001), (True, 0.006)])
+def test_of_noise_alone_hardly_anything_is_believed(of_numbers: bool, least: float) -> None:
     nothing = np.zeros((COLUMNS, COLUMNS))
     classes = [departure(seen(nothing, 0.1, seed), 0.1) for seed in range(3)]
-    assert error(of_class(classes[0], classes[1:]), nothing) < 0.001
+    found = of_class(classes[0], classes[1:], of_numbers=of_numbers)
+    assert error(found, nothing) < least
+
+
+def few_strong(seed: int) -> NDArray[np.float64]:
+    """Products of which one in ten is far larger than the others."""
+    random = np.random.default_rng(seed)
+    strong = np.triu(random.random((COLUMNS, COLUMNS)) < 0.1, 1)
+    deviations = np.where(strong | strong.T, np.sqrt(0.1), 0.01)
+    return symmetric(random.standard_normal(strong.shape) * deviations)
+
+
+def test_classes_whose_strong_pairs_are_others_stay_apart() -> None:
+    ratios = []
+    for seed in range(3):
+        true, other = few_strong(seed), few_strong(seed + 10)
+        few = departure(seen(true, 0.02, seed), 0.02)
+        many = departure(seen(other, 0.004, seed + 10), 0.004)
+        ratios.append(error(of_class(few, [many]), true) / error(of_class(few, []), true))
+    assert np.mean(ratios) < 1.3
+
+
+def test_a_larger_variance_is_taken_where_it_is_likely() -> None:
+    """In no pair if there are none, though by chance many are larger than they are on average."""
+    random = np.random.default_rng(0)
+    few = torch.from_numpy(np.triu(random.random((COLUMNS, COLUMNS)) < 0.1, 1))
+    few |= few.T.clone()
+    ones = torch.ones_like(few, dtype=torch.float64)
+    for those, expected in ((few, torch.where(few, 1.0, 0.01)), (few & ~few, 0.01 * ones)):
+        drawn = symmetric(random.standard_normal(few.shape)) * expected.sqrt().numpy()
+        own = departure(drawn, 1e-4)
+        found = _either(own, own.changeable, ones, 0.01 * ones)
+        assert float((found[FREE & ~those] < 0.02).float().mean()) > 0.99
+        far = those & torch.from_numpy(np.square(drawn) > 0.25)
+        assert bool((found[far] > 0.5).all())
 
 
 def test_what_was_taken_off_holds_coefficients_back() -> None:
