@@ -129,6 +129,12 @@ def test_more_products_are_believed_sooner() -> None:
     assert few < 0.7 * NOISE < many < 1.5 * NOISE
 
 
+def test_four_products_of_two_answers_by_two_say_as_much_as_one() -> None:
+    """Any of them says what the others are."""
+    squares = [2 * NOISE, 5 * NOISE, NOISE]
+    assert squares_of(squares, size=2) == pytest.approx(squares_of(squares, size=1))
+
+
 def test_classes_are_counted_together() -> None:
     """What is not much in one class is in twenty; and a class without products says nothing."""
     columns = 12

@@ -174,6 +174,14 @@ def test_a_pair_of_many_products_is_told_from_noise_by_all_of_them() -> None:
     assert left < 1.1 * noise * 4 / 5  # what is left if the variance is known
 
 
+def few_strong(seed: int) -> NDArray[np.float64]:
+    """Products of which one in ten is far larger than the others."""
+    random = np.random.default_rng(seed)
+    strong = np.triu(random.random((COLUMNS, COLUMNS)) < 0.1, 1)
+    deviations = np.where(strong | strong.T, np.sqrt(0.1), 0.01)
+    return symmetric(random.standard_normal(strong.shape) * deviations)
+
+
 def test_a_class_of_few_is_told_by_those_like_it() -> None:
     """Its own products have 4 times as much noise as they vary, those of the other hardly any."""
     true = truth(0)
@@ -183,6 +191,12 @@ def test_a_class_of_few_is_told_by_those_like_it() -> None:
     assert together < 0.01
     # And a class that is known by itself loses nothing.
     assert error(of_class(many, [few]), true) < 1.1 * error(of_class(many, []), true)
+
+
+def test_a_class_of_few_is_also_told_which_pairs_are_strong() -> None:
+    true = few_strong(0)
+    few, many = departure(seen(true, 0.16, 1), 0.16), departure(seen(true, 0.004, 2), 0.004)
+    assert error(of_class(few, [many]), true) < 1.5 * error(of_class(many, []), true)
 
 
 @pytest.mark.parametrize("sign", [0.0, -1.0], ids=["unlike", "opposite"])
@@ -216,14 +230,6 @@ def test_of_noise_alone_hardly_anything_is_believed(of_numbers: bool, least: flo
     classes = [departure(seen(nothing, 0.1, seed), 0.1) for seed in range(3)]
     found = of_class(classes[0], classes[1:], of_numbers=of_numbers)
     assert error(found, nothing) < least
-
-
-def few_strong(seed: int) -> NDArray[np.float64]:
-    """Products of which one in ten is far larger than the others."""
-    random = np.random.default_rng(seed)
-    strong = np.triu(random.random((COLUMNS, COLUMNS)) < 0.1, 1)
-    deviations = np.where(strong | strong.T, np.sqrt(0.1), 0.01)
-    return symmetric(random.standard_normal(strong.shape) * deviations)
 
 
 def test_classes_whose_strong_pairs_are_others_stay_apart() -> None:
