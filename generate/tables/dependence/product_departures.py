@@ -185,6 +185,12 @@ class Departure:
         return torch.nn.functional.one_hot(self.column).double()
 
     @cached_property
+    def freedom(self) -> Tensor:
+        """Degrees of freedom of each column's entries, whose sum is known if it has categories."""
+        count = self.belongs.sum(dim=0)
+        return torch.where(count > 1, count - 1, count)
+
+    @cached_property
     def numbers(self) -> Tensor:
         """How many factors of each product are numbers, int64 (k, k)."""
         return self.is_number[:, None].long() + self.is_number
@@ -238,11 +244,10 @@ class Departure:
         """
         together = self.noise.clamp(min=EXACT) + variance
         logs = -(together.log() + self.difference.square() / together) / 2
-        # The sum of a column's indicators is known, which takes one degree of freedom.
-        count = self.belongs.sum(dim=0).clamp(min=1)
-        free = torch.where(count > 1, count - 1, count) / count
-        found: Tensor = self.belongs.T @ torch.where(self.changeable, logs, 0.0) @ self.belongs
-        return torch.outer(free, free) * found
+        of_pairs = self.belongs.T @ torch.where(self.changeable, logs, 0.0) @ self.belongs
+        free = self.freedom / self.belongs.sum(dim=0).clamp(min=1)
+        found: Tensor = torch.outer(free, free) * of_pairs
+        return found
 
     def standardised(self, z: Tensor) -> Tensor:
         """Numbers and indicators, standardised by rows of independent columns, (n, k)."""

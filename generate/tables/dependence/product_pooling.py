@@ -15,7 +15,7 @@ the inverse of a correlation matrix shows.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -174,22 +174,18 @@ class _Look:
 def _alike(departures: Sequence[Departure], kind: Tensor) -> Tensor:
     """Prior variances if they are nearly the same for all pairs of columns; positive, (k, k)."""
     looks = [_Look.of(each, torch.ones_like(each.noise), kind) for each in departures]
-    weights = [look.known / look.noise.square() for look in looks]
-    total, weight = _weighted([look.beyond_noise for look in looks], weights)
+    total, weight = _sums((look.beyond_noise, look.known / look.noise.square()) for look in looks)
     usual = _ratio(total.sum(), weight.sum())
     return _shrunk(departures[0], total, weight, usual).clamp(min=EXACT)
 
 
 def _share_in_common(looks: Sequence[_Look], own: Departure) -> Tensor:
     """The share of the variance of each pair that classes have in common, positive, (k, k)."""
-    both = list(itertools.combinations(looks, 2))
-    total, weight = _weighted(
-        [one.difference * other.difference for one, other in both],
-        [(one.weight * other.weight).sqrt() for one, other in both],
+    total, weight = _sums(
+        (one.difference * other.difference, (one.weight * other.weight).sqrt())
+        for one, other in itertools.combinations(looks, 2)
     )
-    squares, of_squares = _weighted(
-        [look.beyond_noise for look in looks], [look.weight for look in looks]
-    )
+    squares, of_squares = _sums((look.beyond_noise, look.weight) for look in looks)
     square = _ratio(squares.sum(), of_squares.sum()).clamp(min=EXACT)
     usual = (_ratio(total.sum(), weight.sum()) / square).clamp(0, 1)
     return _shrunk(own, total, weight, usual).clamp(EXACT, 1)
@@ -217,19 +213,18 @@ def _shrunk(own: Departure, total: Tensor, weight: Tensor, usual: Tensor) -> Ten
         weight: sums of the weights, (k, k).
         usual: the usual value.
     """
-    belongs = own.belongs
-    # The sum of a column's indicators is known, which takes one degree of freedom.
-    count = belongs.sum(dim=0).clamp(min=1)
-    free = torch.where(count > 1, count - 1, count)
-    like_others = _LIKE_OTHERS / torch.outer(free, free)
+    belongs, freedom = own.belongs, own.freedom.clamp(min=1)
+    like_others = _LIKE_OTHERS / torch.outer(freedom, freedom)
     of_pair = _ratio(belongs.T @ total @ belongs, belongs.T @ weight @ belongs)
     return belongs @ ((of_pair + like_others * usual) / (1 + like_others)) @ belongs.T
 
 
-def _weighted(values: Sequence[Tensor], weights: Sequence[Tensor]) -> tuple[Tensor, Tensor]:
-    """The weighted sum of values of several classes, and the sum of the weights."""
-    weight = torch.stack(list(weights))
-    return (weight * torch.stack(list(values))).sum(dim=0), weight.sum(dim=0)
+def _sums(terms: Iterable[tuple[Tensor, Tensor]]) -> tuple[Tensor, Tensor]:
+    """The sum of values times their weights, and that of the weights, of several classes."""
+    total, weight = torch.zeros(()), torch.zeros(())
+    for value, of_value in terms:
+        total, weight = total + of_value * value, weight + of_value
+    return total, weight
 
 
 def _ratio(total: Tensor, weight: Tensor) -> Tensor:
