@@ -469,6 +469,7 @@ def test_what_goes_with_what_is_as_it_was(
     assert np.abs(drawn.sum(axis=0) - 2 * start[:4501].sum(axis=0)).max() <= 1
 
 
+@pytest.mark.usefixtures("hasty_rows")
 @pytest.mark.parametrize(
     ("noise", "exchange", "least"),
     [((0.001, 0.001), True, 4000), ((0.01, 0.01), True, 1000), ((0.0001, 0.01), False, 1000)],

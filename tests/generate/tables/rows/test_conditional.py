@@ -121,6 +121,7 @@ def test_rare_rows_are_as_the_released_pairs_have_them(yews: pa.Table) -> None:
     assert max(off(yews).values()) < 0.2
 
 
+@pytest.mark.usefixtures("hasty_rows")
 def test_rows_that_do_not_hear_of_their_condition_would_be_seen(
     draw: Draw, monkeypatch: pytest.MonkeyPatch
 ) -> None:
