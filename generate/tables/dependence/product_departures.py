@@ -7,7 +7,6 @@ difference is the evidence of dependence between columns.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Final
@@ -27,14 +26,11 @@ from ....common.features.moments import (
     MomentFeatures,
     noise_variances,
 )
+from .grouped_departures import GroupedDepartures
 
 EXACT: Final = 1e-12
 _SURE: Final = 2.0
 """Differences beyond this many standard deviations of the noise are significant."""
-_ORDERS: Final = tuple(10.0 ** (power / 4) for power in range(-24, 1))
-"""Candidates for a variance: differences are at most about 1."""
-_EXPONENTS: Final = (-2, -1, 0, 1)
-"""Candidates for the power of what is typical that variances are a multiple of."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -118,8 +114,8 @@ class Departure:
         projection_factor: factor by which that variance would be larger without the projection,
             (k, k).
         changeable: which products swaps can change, bool (k, k).
-        typical: how large squares of differences usually are, up to a factor for each pair of
-            columns, (k, k): those of rare categories are smaller.
+        frequency: product of the standard deviations of both factors' indicators, (k, k); 1 for a
+            factor that is no indicator.
         column: the column of each entry of z, int64 (k,).
         is_number: which entries are numbers, bool (k,).
     """
@@ -131,7 +127,7 @@ class Departure:
     noise: Tensor
     projection_factor: Tensor
     changeable: Tensor
-    typical: Tensor
+    frequency: Tensor
     column: Tensor
     is_number: Tensor
 
@@ -164,8 +160,7 @@ class Departure:
         left = noise_variances(of_noise)
         longer = centre.square().sum(dim=1)
         column, numbers = released.features.column, len(released.features.numbers)
-        # Between that of equal products of indicators and that of equal ratios of shares.
-        usual = torch.where(column > numbers, scale / INDICATOR, 1.0)
+        deviation = torch.where(column > numbers, scale / INDICATOR, 1.0)
         return cls(
             mean,
             scale,
@@ -174,80 +169,37 @@ class Departure:
             noise=variance * left / size.square(),
             projection_factor=torch.outer(longer, longer) / left,
             changeable=torch.outer(varies, varies) & (column[:, None] != column),
-            typical=torch.outer(usual, usual),
+            frequency=torch.outer(deviation, deviation),
             column=column,
             is_number=(column > 0) & (column <= numbers),
         )
 
     @cached_property
-    def belongs(self) -> Tensor:
-        """The column of each entry of z, one-hot, float64 (k, columns)."""
-        return torch.nn.functional.one_hot(self.column).double()
+    def places(self) -> tuple[Tensor, Tensor, Tensor]:
+        """Products of two columns: of no number, one, and two; each once, bool (k, k)."""
+        numbers = self.is_number[:, None].long() + self.is_number
+        once = (self.column[:, None] != self.column).triu()
+        return once & (numbers == 0), once & (numbers == 1), once & (numbers == 2)
 
     @cached_property
-    def freedom(self) -> Tensor:
-        """Degrees of freedom of each column's entries, whose sum is known if it has categories."""
-        count = self.belongs.sum(dim=0)
-        return torch.where(count > 1, count - 1, count)
+    def grouped(self) -> tuple[GroupedDepartures, ...]:
+        """The same, by pairs of columns, for each of `places`."""
+        return tuple(map(self._grouped, self.places))
 
-    @cached_property
-    def numbers(self) -> Tensor:
-        """How many factors of each product are numbers, int64 (k, k)."""
-        return self.is_number[:, None].long() + self.is_number
-
-    def pairs(self, kind: Tensor) -> Tensor:
-        """The pairs of columns that have some products, each once, bool (columns, columns).
-
-        Args:
-            kind: the products, bool (k, k).
-        """
-        found: Tensor = (self.belongs.T @ kind.double() @ self.belongs).triu() > 0
-        return found
-
-    def expanded(self, pairs: Tensor, values: Tensor) -> Tensor:
-        """Values of pairs of columns, for each of their products, (k, k); 0 for others.
-
-        Args:
-            pairs: each once, bool (columns, columns).
-            values: of these, float64 (pairs,).
-        """
-        of_pairs = torch.zeros(pairs.shape, dtype=torch.float64)
-        of_pairs[pairs] = values
-        return self.belongs @ (of_pairs + of_pairs.T) @ self.belongs.T
-
-    def variances(self) -> Iterator[Tensor]:
-        """Candidates for the prior variances of all differences, float64 (k, k) each."""
-        for exponent in _EXPONENTS:
-            usual = self.typical**exponent
-            yield from (order * usual for order in _ORDERS)
-
-    @cached_property
-    def likelihoods(self) -> Tensor:
-        """`log_likelihoods` under each candidate, float32 (pairs with categories, candidates).
-
-        Kept, because each class is compared with all others.
-        """
-        pairs = self.pairs_with_categories
-        found = [self.log_likelihoods(variance)[pairs].float() for variance in self.variances()]
-        return torch.stack(found, dim=1)
-
-    @cached_property
-    def pairs_with_categories(self) -> Tensor:
-        """The pairs of columns of which at most one is a number, bool (columns, columns)."""
-        return self.pairs((self.numbers < 2) & (self.column[:, None] != self.column))
-
-    def log_likelihoods(self, variance: Tensor) -> Tensor:
-        """Log-likelihood of each pair's noisy differences, up to a constant, (columns, columns).
-
-        Args:
-            variance: prior variance of each difference, positive, (k, k).
-        """
-        together = self.noise.clamp(min=EXACT) + variance
-        logs = -(together.log() + self.difference.square() / together) / 2
-        of_pairs = self.belongs.T @ torch.where(self.changeable, logs, 0.0) @ self.belongs
-        free = self.freedom / self.belongs.sum(dim=0).clamp(min=1)
-        found: Tensor = torch.outer(free, free) * of_pairs
-        return found
+    def _grouped(self, place: Tensor) -> GroupedDepartures:
+        first, second = (self.column[entries] for entries in place.nonzero(as_tuple=True))
+        count = torch.bincount(self.column)
+        pairs, group = torch.unique(first * len(count) + second, return_inverse=True)
+        # The sum of a column's indicators is known, which takes one degree of freedom.
+        free = torch.where(count > 1, 1 - 1 / count.clamp(min=1), 1.0).double()
+        return GroupedDepartures(
+            difference=self.difference[place],
+            noise=self.noise[place].clamp(min=EXACT),
+            frequency=self.frequency[place],
+            weight=self.changeable[place] * free[first] * free[second],
+            group=group,
+            groups=len(pairs),
+        )
 
     def standardised(self, z: Tensor) -> Tensor:
         """Numbers and indicators, standardised by rows of independent columns, (n, k)."""

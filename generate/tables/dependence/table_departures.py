@@ -19,6 +19,7 @@ from torch import Tensor
 
 from ....common.features.joint import Parts
 from ....common.features.marginals.cells import MarginalColumn, MarginalGroup
+from .grouped_departures import GroupedDepartures
 
 SharesOf = Callable[[MarginalColumn], Tensor]
 """Gives the share of each cell of a column among rows, float64 (cells,)."""
@@ -27,6 +28,8 @@ CELL: Final = torch.int32
 """Type of a cell's index among those of all tables, which are fewer than 2^24."""
 _EXACT: Final = 1e-9
 """Floor for shares of cells."""
+_NO_NOISE: Final = 1e-12
+"""Floor for variances of the noise."""
 _SAME: Final = torch.tensor([[1.0, -1.0], [-1.0, 1.0]], dtype=torch.float64)
 """1 if two numbers are both in their lower or both in their upper half, else -1."""
 _FOLDED_CELLS: Final = 4
@@ -198,6 +201,7 @@ class TableDeparture:
     Attributes:
         sizes: number of cells of each table, int64 (tables,).
         tied: how many cells of a table share the same noise, up to its sign, int64 (tables,).
+        of_numbers: which tables are of numbers alone, bool (tables,).
         observed: which cells the release says anything about, bool (cells,).
         expected: shares of cells under independence, positive, float64 (cells,).
         difference: the released shares minus these, in these units, (cells,).
@@ -206,6 +210,7 @@ class TableDeparture:
 
     sizes: Tensor
     tied: Tensor
+    of_numbers: Tensor
     observed: Tensor
     expected: Tensor
     difference: Tensor
@@ -235,10 +240,35 @@ class TableDeparture:
         return cls(
             places.sizes,
             torch.where(folded, _FOLDED_CELLS, 1),
+            torch.tensor([table.of_numbers for table in released.tables]),
             torch.cat([_told(table) for table in released.tables]),
             expected,
             torch.cat(apart) / expected.sqrt(),
             noise.repeat_interleave(places.sizes) / expected,
+        )
+
+    @cached_property
+    def places(self) -> tuple[Tensor, Tensor]:
+        """The cells of tables with categories, and of those of numbers, bool (cells,) each."""
+        of_numbers = self.each(self.of_numbers)
+        return ~of_numbers, of_numbers
+
+    @cached_property
+    def grouped(self) -> tuple[GroupedDepartures, ...]:
+        """The same, by tables, for each of `places`."""
+        return tuple(map(self._grouped, self.places))
+
+    def _grouped(self, place: Tensor) -> GroupedDepartures:
+        tables, group = torch.unique(
+            self.each(torch.arange(len(self.sizes)))[place], return_inverse=True
+        )
+        return GroupedDepartures(
+            difference=self.difference[place],
+            noise=self.noise[place].clamp(min=_NO_NOISE),
+            frequency=self.scale[place],
+            weight=(self.observed.double() / self.each(self.tied))[place],
+            group=group,
+            groups=len(tables),
         )
 
     @cached_property

@@ -1,30 +1,18 @@
-"""Estimate the departure of a class's tables from independence, using all classes.
-
-As with products of columns (`product_pooling`), tables of one class depart from independence much
-as those of other classes do: a priori by g + d, where g is common to the classes. Each table has
-its own variances of g and d, estimated from its cells (empirical Bayes), minus what noise alone
-would exceed one time in six.
-"""
+"""Estimate the departure of a class's tables from independence from all classes (`pooling`)."""
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from .product_pooling import pool_observations
+from .group_variances import certain_variances, group_variances
+from .pooling import pooled
 from .table_departures import TableDeparture
-
-_EXACT: Final = 1e-9
-"""Floor for variances of departures."""
-_NO_NOISE: Final = 1e-12
-"""Floor for variances of the noise."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,37 +56,10 @@ def pooled_tables(own: TableDeparture, others: Sequence[TableDeparture]) -> Pool
         own: departure of the class.
         others: departures of the others.
     """
-    looks = [own, *others]
-    seen = [each.difference for each in looks]
-    noises = [each.noise.clamp(min=_NO_NOISE) for each in looks]
-    weights = [own.observed / noise.square() for noise in noises]
-    squares = [each.square() - noise for each, noise in zip(seen, noises, strict=True)]
-    of_class = _surely(own, squares[:1], weights[:1]).maximum(_surely(own, squares, weights))
-    of_class = of_class.clamp(_EXACT, 1.0)
-    pairs = list(itertools.combinations(range(len(looks)), 2))
-    if not pairs:
-        return PooledTables(own.difference, own.noise, own.noise / of_class)
-    products = [seen[one] * seen[other] for one, other in pairs]
-    by_both = [own.observed / (noises[one] * noises[other]) for one, other in pairs]
-    in_common = _mean(own, products, by_both).clamp(min=_EXACT).minimum(of_class)
-    precisions = [1 / (noise + of_class - in_common) for noise in noises[1:]]
-    difference, noise = pool_observations(
-        seen[0], noises[0], seen[1:], precisions, of_class, in_common
-    )
-    return PooledTables(difference, noise, noise / of_class)
-
-
-def _mean(own: TableDeparture, numbers: Sequence[Tensor], weights: Sequence[Tensor]) -> Tensor:
-    """The weighted mean over all classes and a table's cells, expanded to cells, (cells,)."""
-    nothing = torch.zeros_like(own.expected)
-    total = sum((one * by for one, by in zip(numbers, weights, strict=True)), nothing)
-    return own.each(own.of_tables(total) / own.of_tables(sum(weights, nothing)))
-
-
-def _surely(own: TableDeparture, squares: Sequence[Tensor], weights: Sequence[Tensor]) -> Tensor:
-    """The same mean of squares minus its standard deviation due to noise, (cells,).
-
-    Weights are one over the squared noise variance.
-    """
-    weight = own.of_tables(sum(weights, torch.zeros_like(own.expected)))
-    return _mean(own, squares, weights) - own.each((2 * own.tied / weight).sqrt())
+    difference, noise, ridge = (torch.zeros_like(own.expected) for _ in range(3))
+    for kind, (place, mine) in enumerate(zip(own.places, own.grouped, strict=True)):
+        variances = certain_variances if kind else group_variances
+        found = pooled(mine, [other.grouped[kind] for other in others], variances)
+        difference[place], noise[place] = found.difference, found.noise
+        ridge[place] = found.noise / found.variance
+    return PooledTables(difference, noise, ridge)

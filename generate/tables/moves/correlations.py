@@ -53,7 +53,7 @@ class Correlations:
         squares = here.diagonal() + own.difference.diagonal() / (1 + doubt)
         scale = squares.clamp(min=_LEAST_SQUARE).rsqrt()
         believed = (self._seen * torch.outer(scale, scale)).clamp(-1, 1) / (1 + ridge)
-        among = own.changeable & (own.numbers == 2)
+        among = own.changeable & own.is_number[:, None] & own.is_number
         start = as_correlations(torch.where(among, believed, 0.0).fill_diagonal_(1.0))
         self._theta = torch.where(among, -torch.linalg.inv(start), 0.0)
         self._rates = LearningRates(ridge)

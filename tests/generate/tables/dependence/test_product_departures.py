@@ -61,12 +61,12 @@ def test_what_is_lacking_is_how_columns_go_together() -> None:
     assert not found.changeable[ANSWERS, ANSWERS].diagonal(1)[0]  # nor what a column is with itself
 
 
-def test_products_of_rare_categories_are_typically_small() -> None:
+def test_products_of_rare_categories_are_known_as_such() -> None:
     """Of a category of a hundredth, squares are a fifth of those of one of a half."""
     made = rows(False)
     made[:, YES_NO : YES_NO + 2] = torch.tensor([0.0, 1.0])
     made[: len(made) // 100, YES_NO : YES_NO + 2] = torch.tensor([1.0, 0.0])
-    found = Departure.of(released(made), made).typical
+    found = Departure.of(released(made), made).frequency
     assert found[NUMBER, NUMBER] == 1
     assert float(found[NUMBER, YES]) == pytest.approx((0.01 * 0.99) ** 0.5, rel=0.02)
     assert torch.equal(found, torch.outer(found[NUMBER], found[NUMBER]))

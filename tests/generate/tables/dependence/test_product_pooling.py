@@ -12,12 +12,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from dpntk.generate.tables.dependence.product_departures import Departure
-from dpntk.generate.tables.dependence.product_pooling import (
-    PooledProducts,
-    _either,
-    pooled_products,
-    posterior,
-)
+from dpntk.generate.tables.dependence.product_pooling import PooledProducts, pooled_products
 
 COLUMNS = 24
 FREE = ~torch.eye(COLUMNS, dtype=torch.bool)
@@ -41,8 +36,8 @@ def departure(
         seen,
         noise=noise * pairs,
         projection_factor=projection_factor * pairs,
-        changeable=column[:, None] != column if len(difference) > 1 else pairs > 0,
-        typical=pairs,
+        changeable=column[:, None] != column,
+        frequency=pairs,
         column=column,
         is_number=torch.zeros_like(column, dtype=torch.bool),
     )
@@ -52,29 +47,6 @@ def believed(found: PooledProducts) -> NDArray[np.float64]:
     """What a ridge leaves of it, where all is linear."""
     left: NDArray[np.float64] = (found.difference / (1 + found.ridge)).numpy()
     return left
-
-
-def test_the_mean_is_that_of_the_gaussian_law_of_all_classes() -> None:
-    """One product and four classes: g + d of each, seen with noise; solved as one system."""
-    in_common, own = 0.03, 0.02
-    noises = np.array([0.09, 0.01, 0.2, 0.05])
-    seen = np.array([0.1, 0.3, -0.2, 0.25])
-    between = in_common * np.ones((4, 4)) + own * np.eye(4)
-    expected = between @ np.linalg.solve(between + np.diag(noises), seen)
-    uncertain = between - between @ np.linalg.solve(between + np.diag(noises), between)
-    one = torch.ones(1, 1, dtype=torch.float64)
-    found = posterior(
-        departure(seen[:1, None], noises[0]),
-        [one * value for value in seen[1:]],
-        [one / (noise + own) for noise in noises[1:]],
-        one * (in_common + own),
-        one * in_common,
-    )
-    assert believed(found)[0, 0] == pytest.approx(expected[0])
-    # The ridge is that of a look with which as much is known.
-    noise = found.ridge * (in_common + own)
-    left = 1 / (1 / noise + 1 / (in_common + own))
-    assert float(left) == pytest.approx(uncertain[0, 0])
 
 
 def seen(truth: NDArray[np.float64], noise: float, seed: int) -> NDArray[np.float64]:
@@ -123,24 +95,24 @@ def test_pairs_that_are_nearly_independent_are_not_believed_because_others_depen
 
 
 def test_products_of_rare_categories_are_held_back_further() -> None:
-    """Columns of twelve categories, most of them rare, whose products vary as is typical."""
+    """Columns of twelve categories, most of them rare, whose products vary with frequency."""
     random = np.random.default_rng(0)
     usual = np.resize(0.5 ** np.arange(12), COLUMNS)
-    typical = np.outer(usual, usual)
+    frequency = np.outer(usual, usual)
     column = torch.arange(COLUMNS) // 12
     between = (column[:, None] != column).numpy()
-    true = symmetric(random.standard_normal(typical.shape) * np.sqrt(0.1 * typical)) * between
+    true = symmetric(random.standard_normal(frequency.shape) * np.sqrt(0.1 * frequency)) * between
     own = departure(seen(true, 0.01, 1), 0.01, column=column)
 
     def error_if(expected: Departure) -> float:
         found = believed(pooled_products(expected, []))
         return float(np.square(found - true)[between].mean())
 
-    known = replace(own, typical=torch.from_numpy(typical))
+    known = replace(own, frequency=torch.from_numpy(frequency))
     assert error_if(known) < 0.6 * error_if(own)
 
 
-def test_what_is_typical_may_be_a_unit() -> None:
+def test_frequency_may_be_a_unit() -> None:
     """Differences and noise in other units are believed nearly as they are in their own."""
     random = np.random.default_rng(0)
     units = random.uniform(0.1, 1.0, COLUMNS)
@@ -151,7 +123,7 @@ def test_what_is_typical_may_be_a_unit() -> None:
             each,
             difference=each.difference * torch.from_numpy(scale),
             noise=each.noise * torch.from_numpy(np.square(scale)),
-            typical=torch.from_numpy(np.square(scale)),
+            frequency=torch.from_numpy(np.square(scale)),
         )
         for each in plain
     ]
@@ -244,21 +216,6 @@ def test_classes_whose_strong_pairs_are_others_stay_apart() -> None:
         many = departure(seen(other, 0.004, seed + 10), 0.004)
         ratios.append(error(of_class(few, [many]), true) / error(of_class(few, []), true))
     assert np.mean(ratios) < 1.3
-
-
-def test_a_larger_variance_is_taken_where_it_is_likely() -> None:
-    """In no pair if there are none, though by chance many are larger than they are on average."""
-    random = np.random.default_rng(0)
-    few = torch.from_numpy(np.triu(random.random((COLUMNS, COLUMNS)) < 0.1, 1))
-    few |= few.T.clone()
-    ones = torch.ones_like(few, dtype=torch.float64)
-    for those, expected in ((few, torch.where(few, 1.0, 0.01)), (few & ~few, 0.01 * ones)):
-        drawn = symmetric(random.standard_normal(few.shape)) * expected.sqrt().numpy()
-        own = departure(drawn, 1e-4)
-        found = _either(own, own.changeable, ones, 0.01 * ones)
-        assert float((found[FREE & ~those] < 0.02).float().mean()) > 0.99
-        far = those & torch.from_numpy(np.square(drawn) > 0.25)
-        assert bool((found[far] > 0.5).all())
 
 
 def test_what_was_taken_off_holds_coefficients_back() -> None:

@@ -21,7 +21,7 @@ def departure(truth: NDArray[np.float64], noise: float, seed: int) -> TableDepar
     each = torch.full_like(EXPECTED, noise)
     tied = torch.ones(TABLES, dtype=torch.int64)
     return TableDeparture(
-        SIZES, tied, EXPECTED > 0, EXPECTED, torch.from_numpy(truth + drawn), each
+        SIZES, tied, tied < 1, EXPECTED > 0, EXPECTED, torch.from_numpy(truth + drawn), each
     )
 
 
