@@ -87,18 +87,26 @@ def correlations_of(rows: NDArray[np.float32]) -> NDArray[np.float64]:
     return found
 
 
-@pytest.mark.parametrize("correlation", [0.95, -0.6, 0.0])
-def test_numbers_that_go_together_come_back_together(tmp_path: Path, correlation: float) -> None:
-    """Rows begin with independent columns; the released products say what goes with what."""
+@pytest.mark.parametrize(("correlation", "draws"), [(0.95, 1), (-0.6, 2), (0.0, 2)])
+def test_numbers_that_go_together_come_back_together(
+    tmp_path: Path, correlation: float, draws: int
+) -> None:
+    """Rows begin with independent columns; the released products say what goes with what.
+
+    Correlations of 4,000 independent rows are off by .016.
+    """
     values = chain(correlation)
     refinement = refinement_of(released(values, tmp_path / "a.csv", 100.0))
     assert refinement is not None
     random = np.random.default_rng(1)
     apart = encoded(random.permuted(values, axis=0))
     assert np.abs(correlations_of(apart)).max() < 0.06
-    drawn = refinement.draw(0, 4000, lambda label, count: apart[:count].copy(), random)
+    found = [
+        correlations_of(refinement.draw(0, 4000, lambda label, count: apart[:count].copy(), random))
+        for _ in range(draws)
+    ]
     expected = correlations_of(encoded(values))
-    assert correlations_of(drawn) == pytest.approx(expected, abs=0.06)
+    assert np.mean(found, axis=0) == pytest.approx(expected, abs=0.06)
 
 
 @pytest.mark.usefixtures("hasty_rows")
