@@ -38,18 +38,14 @@ def share_in_common(departures: Sequence[GroupedDepartures], expected: Tensor) -
         product = product + of_both * units[one] * units[other]
         weight = weight + of_both
         by_chance = by_chance + of_both.square() * noises[one] * noises[other]
-    square = sum(
-        (
-            each * (unit.square() - noise)
-            for each, unit, noise in zip(weights, units, noises, strict=True)
-        ),
-        nothing,
-    )
-    # Standard deviations of averages of products, if all is noise: of all groups, and of each.
-    doubt = average(by_chance.sum().sqrt(), weight.sum())
-    of_group = average(own.of_groups(by_chance).sqrt(), own.of_groups(weight))[own.group]
-    seen = average(product.sum(), weight.sum()).clamp(min=0)
-    most = average(square.sum(), sum(weights, nothing).sum()).clamp(min=0)
-    usual = ((seen + doubt) / (most + doubt).clamp(min=LEAST)).clamp(max=1)
+    squares = [
+        each * (unit.square() - noise)
+        for each, unit, noise in zip(weights, units, noises, strict=True)
+    ]
+    seen = average(product.sum(), weight.sum())
+    most = average(sum(squares, nothing).sum(), sum(weights, nothing).sum())
+    usual = (seen / most.clamp(min=LEAST)).clamp(0, 1)
     found = own.shrunk(own.averages(product, weight), usual).clamp(0, 1)
-    return ((found + of_group) / (1 + of_group)).clamp(min=LEAST)
+    # The standard deviation of a group's average product, if all of it is noise.
+    doubt = average(own.of_groups(by_chance).sqrt(), own.of_groups(weight))[own.group]
+    return ((found + doubt) / (1 + doubt)).clamp(min=LEAST)
