@@ -188,10 +188,10 @@ class Departure:
 
     def _grouped(self, place: Tensor) -> GroupedDepartures:
         first, second = (self.column[entries] for entries in place.nonzero(as_tuple=True))
-        count = torch.bincount(self.column)
+        count = torch.bincount(self.column).double()
         pairs, group = torch.unique(first * len(count) + second, return_inverse=True)
         # The sum of a column's indicators is known, which takes one degree of freedom.
-        free = torch.where(count > 1, 1 - 1 / count.clamp(min=1), 1.0).double()
+        free = torch.where(count > 1, 1 - 1 / count.clamp(min=1), 1.0)
         return GroupedDepartures(
             difference=self.difference[place],
             noise=self.noise[place].clamp(min=EXACT),

@@ -98,3 +98,11 @@ def test_two_columns_of_two_answers_have_a_quarter_of_the_noise_left() -> None:
     of_answers = found.projection_factor[3:5, 5:7]
     assert (of_answers > 3.5).all()
     assert found.projection_factor[1, 2] == pytest.approx(1, abs=0.3)
+
+
+def test_products_of_a_pair_count_for_its_degrees_of_freedom() -> None:
+    """Two answers and two of the others by each other; two numbers by each of them; and both."""
+    grouped = Departure.of(released(rows(False)), rows(False)).grouped
+    # Of products with the constant nothing is to be learnt.
+    found = [[each for each in kind.freedom.tolist() if each] for kind in grouped]
+    assert found == [pytest.approx(each) for each in ([1, 2, 2], [1, 1, 2, 1, 1, 2], [1])]

@@ -113,3 +113,11 @@ def test_cells_are_those_of_the_release_whatever_they_are_read_from(fine: bool) 
     whole = (encoded_people(500, np.random.default_rng(0)) * 255).round()
     expected = torch.stack([side.cell(whole.long()) for side in places.sides])
     assert torch.equal(places.codes(whole / 255).long(), expected)
+
+
+def test_a_folded_table_counts_for_one_departure() -> None:
+    """Its four cells share their noise, and nothing is known of missing numbers."""
+    for table, freedom in ((FOLDED, 1), (WHOLE, WHOLE.dimension)):
+        with_categories, of_numbers = departure(table, 0.01).grouped
+        assert with_categories.groups == 0
+        assert of_numbers.freedom.tolist() == [freedom]

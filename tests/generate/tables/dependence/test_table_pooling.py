@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
@@ -67,3 +69,23 @@ def test_without_others_nothing_changes_but_the_ridge() -> None:
     assert torch.equal(found.difference, own.difference)
     assert np.concatenate(shares) == pytest.approx(EXPECTED.numpy() + own.difference.numpy() / 4)
     assert noise == pytest.approx(np.full(TABLES, 0.1 / 4))
+
+
+@pytest.mark.parametrize("of_numbers", [False, True])
+def test_a_rare_cell_is_heard_in_tables_with_categories(of_numbers: bool) -> None:
+    """It has a hundred times as much noise as the others, which show nothing."""
+    rare = torch.arange(TABLES * CELLS) % CELLS == 0
+    expected = torch.where(rare, 1e-3, 0.1).double()
+    own = departure(torch.where(rare, 0.5, 0.0).double().numpy(), 1e-4, 1)
+    own = replace(own, expected=expected, noise=1e-5 / expected)
+    found = pooled_tables(replace(own, of_numbers=torch.full((TABLES,), of_numbers)), [])
+    believed = (found.difference / (1 + found.ridge))[rare]
+    assert bool((believed > 0.25).all()) == (not of_numbers)
+    assert bool((believed < 0.05).all()) == of_numbers
+
+
+def test_tables_of_numbers_in_which_nothing_is_visible_change_nothing() -> None:
+    looks = [departure(np.zeros(TABLES * CELLS), 0.16, seed) for seed in range(2)]
+    own, other = (replace(each, of_numbers=each.tied > 0) for each in looks)
+    ridge = pooled_tables(own, [other]).ridge
+    assert float((ridge > 1e7).double().mean()) > 0.6
