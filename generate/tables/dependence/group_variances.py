@@ -37,9 +37,7 @@ def group_variances(departures: Sequence[GroupedDepartures]) -> Tensor:
     own = departures[0]
     known = torch.stack([each.freedom for each in departures]).sum(dim=0) > 0
     logs = torch.stack([each.likelihoods.double() for each in departures]).sum(dim=0)
-    shares = torch.zeros_like(logs)
-    shares[known] = posterior_shares(logs[known])
-    return kept_as_on_average(own, own.variances(), shares)
+    return likely_variances(own, own.variances(), logs, known)
 
 
 def alike_variances(departures: Sequence[GroupedDepartures]) -> Tensor:
@@ -82,39 +80,31 @@ def _beyond_noise(departures: Sequence[GroupedDepartures]) -> tuple[Tensor, Tens
     return total, weight
 
 
-def posterior_shares(logs: Tensor) -> Tensor:
-    """How likely each candidate is, if all candidates' frequencies are learnt from all groups.
-
-    Args:
-        logs: log-likelihood of each group under each candidate, float64 (groups, candidates).
-
-    Returns:
-        (groups, candidates), of sum 1 for each group.
-    """
-    if not len(logs):
-        return logs
-    likelihoods = (logs - logs.amax(dim=1, keepdim=True)).exp()
-    likely = likelihoods * torch.from_numpy(mixture_weights(likelihoods.numpy()))
-    return likely / likely.sum(dim=1, keepdim=True)
-
-
-def kept_as_on_average(
-    own: GroupedDepartures, variances: Iterable[Tensor], shares: Tensor
+def likely_variances(
+    own: GroupedDepartures, candidates: Iterable[Tensor], logs: Tensor, known: Tensor
 ) -> Tensor:
-    """The variance with which as much of a departure is kept as on average over several.
+    """The variance with which as much of a departure is kept as on average over candidates.
+
+    How frequent each candidate is, is learnt from all groups.
 
     Args:
         own: departures of a class.
-        variances: prior variances, positive, float64 (n,) each.
-        shares: how likely each is in each group, (groups, variances), of sum 1 or 0.
+        candidates: prior variances, positive, float64 (n,) each.
+        logs: log-likelihood of each group under each candidate, float64 (groups, candidates).
+        known: the groups of which something is known, bool (groups,).
 
     Returns:
-        Positive, (n,); 1 where the sum is 0.
+        Positive, (n,); 1 where nothing is known.
     """
+    shares = torch.zeros_like(logs)
+    if known.any():
+        likelihoods = (logs[known] - logs[known].amax(dim=1, keepdim=True)).exp()
+        likely = likelihoods * torch.from_numpy(mixture_weights(likelihoods.numpy()))
+        shares[known] = likely / likely.sum(dim=1, keepdim=True)
     kept, lost = torch.zeros_like(own.noise), torch.zeros_like(own.noise)
-    for variance, of_groups in zip(variances, shares.unbind(dim=1), strict=True):
-        likely = of_groups[own.group]
-        kept += likely * variance / (own.noise + variance)
-        lost += likely * own.noise / (own.noise + variance)
+    for variance, of_groups in zip(candidates, shares.unbind(dim=1), strict=True):
+        share = of_groups[own.group]
+        kept += share * variance / (own.noise + variance)
+        lost += share * own.noise / (own.noise + variance)
     found = own.noise * kept / lost.clamp(min=LEAST**2)
     return torch.where(kept + lost > 0, found.clamp(min=LEAST), 1.0)

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from .group_variances import group_variances, kept_as_on_average, posterior_shares
+from .group_variances import group_variances, likely_variances
 from .grouped_departures import GroupedDepartures
 from .share_in_common import share_in_common
 
@@ -112,8 +112,5 @@ def _either(own: GroupedDepartures, larger: Tensor, smaller: Tensor) -> Tensor:
     How often it is the one or the other is learnt from all groups; in which ones, by what a group's
     own departures make likely.
     """
-    variances, known = (larger, smaller), own.freedom > 0
-    logs = torch.stack([own.log_likelihoods(each) for each in variances], dim=1)
-    shares = torch.zeros_like(logs)
-    shares[known] = posterior_shares(logs[known])
-    return kept_as_on_average(own, variances, shares)
+    logs = torch.stack([own.log_likelihoods(each) for each in (larger, smaller)], dim=1)
+    return likely_variances(own, (larger, smaller), logs, own.freedom > 0)
