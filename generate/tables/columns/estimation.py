@@ -1,16 +1,18 @@
 """Maximum a posteriori estimates of each class's columns, from everything a release says.
 
-How frequent a value is in a class shows in the marginals of a release and in its tangent features.
-The change of the latter when a column's value is set is practically known, and with few records
-they say twice as much. Neither is enough for every class by itself, so all classes are estimated
-together. The shares p_c of a column's cells are a softmax of u + d_c, where u is shared by all
-classes. The estimates of u and d_c minimise
+How frequent a value is in a class shows in the marginals of a release, those of single columns and
+those of several (`margins`), and in its tangent features. The change of the latter when a column's
+value is set is practically known, and with few records they say twice as much. None of these is
+enough for every class by itself, so all classes are estimated together. The shares p_c of a
+column's cells are a softmax of u + d_c, where u is shared by all classes. The estimates of u and
+d_c minimise
 
-    sum over c of  || m_c - p_c ||^2 / (2 s_c^2)  +  <r_c, V_c^-1 r_c> / 2  +  prior(u) + prior(d)
+    sum over c of  || m_c - M p_c ||^2 / (2 s_c^2)  +  <r_c, V_c^-1 r_c> / 2  +  prior(u) + prior(d)
 
-where m_c are the noisy marginals and s_c their noise, and r_c = mu_c - E phi - J_c (p_c - q_c) is
-the residual of the released mean of the tangent features, linearised around rows of independent
-columns with shares q_c. `prior` says what is expected of u and d.
+where m_c are the noisy shares of cells, some of them merged (M), and s_c their noise, and r_c =
+mu_c - E phi - J_c (p_c - q_c) is the residual of the released mean of the tangent features,
+linearised around rows of independent columns with shares q_c. `prior` says what is expected of u
+and d.
 
 Dependence between columns also moves the mean feature, and must not be attributed to single
 columns. So V_c adds its variance to that of the noise: the variance under random reweighting of
@@ -31,6 +33,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from ....common.display.console import progress
+from ....common.features.joint import parts_of
 from ....common.schema.table import TableSchema
 from ....release.file.model import Release
 from ...kernels.mean_embedding import released_mean
@@ -38,6 +41,7 @@ from ..marginals.released import ColumnMarginal, marginals_of
 from ..refinement import has_own_columns, noise_on_all
 from .cells import Columns, Shares
 from .evidence import Evidence, EvidenceSource
+from .margins import Margins
 from .minimum import minimise_by_lbfgs
 from .prior import TREND, ColumnPrior
 from .tilts import tilted
@@ -74,6 +78,7 @@ def estimate_columns(release: Release, seed: int) -> tuple[ColumnMarginal, ...]:
     if not mean.noise.any():
         return noisy
     columns = Columns(noisy)
+    margins = Margins.of(mean, parts_of(release.feature_map))
     witness = EvidenceSource.of(release, mean, columns, np.random.default_rng(seed))
     shares = np.concatenate([marginal.posterior_mean for marginal in noisy], axis=1)
     possible, own, plain = (
@@ -94,19 +99,25 @@ def estimate_columns(release: Release, seed: int) -> tuple[ColumnMarginal, ...]:
                 evidence[label] = witness.of_class(label, shares[label])
                 advance(1, "")
             together = Evidence.stacked(evidence)
-            shares, start = _posterior_mode(columns, noisy, possible, shares, together, start)
+            shares, start = _posterior_mode(columns, margins, possible, shares, together, start)
         shares[plain] = exact
         shares[~own] = release.class_weights @ shares
         noise = noise_on_all(noisy[0].noise)
         for label in rare.tolist():
-            shares[label] = tilted(columns, shares[label], noise, partial(witness.of_class, label))
+            shares[label] = tilted(
+                columns,
+                shares[label],
+                noise,
+                partial(witness.of_class, label),
+                margins.of_class(label),
+            )
             advance(1, "")
     return columns.known(shares)
 
 
 def _posterior_mode(
     columns: Columns,
-    noisy: tuple[ColumnMarginal, ...],
+    margins: Margins,
     possible: NDArray[np.bool_],
     shares: Shares,
     evidence: Evidence,
@@ -114,26 +125,24 @@ def _posterior_mode(
 ) -> tuple[Shares, Tensor]:
     """Estimated shares, (classes, cells), 0 in impossible cells; and the logits u and d."""
     never = torch.zeros(len(possible)).masked_fill_(torch.from_numpy(~possible), -torch.inf)
-    seen = torch.from_numpy(np.concatenate([marginal.shares for marginal in noisy], axis=1))
-    precision = torch.from_numpy(noisy[0].noise ** -2.0)
     overlap, around = torch.from_numpy(columns.overlap), torch.from_numpy(shares)
-    prior = ColumnPrior(noisy)
+    prior = ColumnPrior(columns.marginals)
 
     def shares_by(logits: Tensor) -> Tensor:
         parts = (logits[0] + logits[1:] + never).split(columns.sizes, dim=1)
         return torch.cat([part.softmax(dim=1) for part in parts], dim=1)
 
     def split(unknowns: Tensor) -> tuple[Tensor, Tensor]:
-        logits, trends = unknowns.split([start.numel(), len(TREND) * len(noisy)])
-        return logits.view_as(start), trends.view(len(noisy), -1)
+        logits, trends = unknowns.split([start.numel(), len(TREND) * len(columns.sizes)])
+        return logits.view_as(start), trends.view(len(columns.sizes), -1)
 
     def loss(unknowns: Tensor) -> Tensor:
         logits, trends = split(unknowns)
         now = shares_by(logits)
         total = evidence.negative_log_likelihood((now - around) @ overlap)
-        total = total + (precision * (seen - now).square().sum(dim=1)).sum() / 2
+        total = total + margins.negative_log_likelihood(now)
         return total + prior(logits, trends)
 
-    trends = torch.tensor(TREND, dtype=start.dtype).repeat(len(noisy))
+    trends = torch.tensor(TREND, dtype=start.dtype).repeat(len(columns.sizes))
     logits, _ = split(minimise_by_lbfgs(loss, torch.cat([start.flatten(), trends]), _STEPS))
     return shares_by(logits).numpy(), logits

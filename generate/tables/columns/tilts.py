@@ -1,11 +1,12 @@
 """Columns of a rare class: those of all classes, exponentially tilted.
 
-Noise hides each single column of a rare class, but its mean feature, which depends on all of them,
-may still say much. So its columns come from a small exponential family: cells have shares
-proportional to p exp <t, u>, where p are the shares in all classes and u are statistics of a cell.
-The statistics of a number are its normal score and the size of the score, so that the column shifts
-or widens; those of a category are its indicators; and another one indicates a missing value. The
-tilt t has a normal prior, and is estimated from the mean feature (maximum a posteriori).
+Noise hides each single cell of a rare class, but its mean feature, which depends on all of its
+columns, and the margins of its tables may still say much. So its columns come from a small
+exponential family: cells have shares proportional to p exp <t, u>, where p are the shares in all
+classes and u are statistics of a cell. The statistics of a number are its normal score and the size
+of the score, so that the column shifts or widens; those of a category are its indicators; and
+another one indicates a missing value. The tilt t has a normal prior, and is estimated from the mean
+feature and the margins (maximum a posteriori).
 
 Such a class may have numbers where all classes together have next to none, hidden by the noise. So
 p is extended there by tails: less than the noise on a cell, and decreasing outwards.
@@ -28,6 +29,7 @@ from torch import Tensor
 from ....common.schema.encoding import NumericEncoding
 from .cells import Columns, Shares
 from .evidence import Evidence
+from .margins import Margins
 from .minimum import minimise_by_lbfgs
 
 ROUNDS: Final = 5
@@ -44,7 +46,11 @@ _OUTERMOST: Final = 1e-6
 
 
 def tilted(
-    columns: Columns, shares: Shares, noise: float, evidence_at: Callable[[Shares], Evidence]
+    columns: Columns,
+    shares: Shares,
+    noise: float,
+    evidence_at: Callable[[Shares], Evidence],
+    margins: Margins,
 ) -> Shares:
     """Estimate the columns of a class.
 
@@ -54,13 +60,14 @@ def tilted(
         noise: standard deviation of the noise on these.
         evidence_at: gives the evidence of the class's mean feature, linearised around rows with the
             given shares.
+        margins: what the class's marginals say.
 
     Returns:
         Shares, (cells,).
     """
     family = _Family.of(columns, shares, noise)
     for _ in range(ROUNDS):
-        tilts = family.posterior_mode(evidence_at(shares), columns, shares)
+        tilts = family.posterior_mode(evidence_at(shares), margins, columns, shares)
         shares = family.shares(tilts).numpy()
     return shares
 
@@ -104,22 +111,27 @@ class _Family:
         parts = (self.logarithms + self.statistics @ tilts).split(self.sizes)
         return torch.cat([part.softmax(dim=0) for part in parts])
 
-    def posterior_mode(self, evidence: Evidence, columns: Columns, around: Shares) -> Tensor:
+    def posterior_mode(
+        self, evidence: Evidence, margins: Margins, columns: Columns, around: Shares
+    ) -> Tensor:
         """The maximum a posteriori tilts.
 
         Strong evidence pulls a search that begins without tilts so far that shares become 0 or 1,
         where slopes vanish. So it is tempered first, and the search goes on from what is found.
 
         Args:
-            evidence: of the class.
+            evidence: of the class's mean feature.
+            margins: of the class.
             columns: of the table.
             around: the shares that the evidence is linearised around.
         """
         overlap, at = torch.from_numpy(columns.overlap), torch.from_numpy(around)
 
         def loss(tilts: Tensor, weight: float) -> Tensor:
-            off = (self.shares(tilts) - at) @ overlap
-            return weight * evidence.negative_log_likelihood(off) + tilts.square().sum() / 2
+            shares = self.shares(tilts)
+            known = evidence.negative_log_likelihood((shares - at) @ overlap)
+            known = known + margins.negative_log_likelihood(shares[None])
+            return weight * known + tilts.square().sum() / 2
 
         tilts = self.statistics.new_zeros(self.statistics.shape[1])
         for weight in _WEIGHTS:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
 
+from dpntk.common.features.joint import parts_of
 from dpntk.common.schema.columns.column import Column
 from dpntk.common.schema.table import TableSchema
 from dpntk.common.sources import open_source
@@ -17,6 +19,7 @@ from dpntk.generate.kernels.mean_embedding import released_mean
 from dpntk.generate.tables.columns.cells import Columns, Shares
 from dpntk.generate.tables.columns.estimation import estimate_columns
 from dpntk.generate.tables.columns.evidence import Evidence
+from dpntk.generate.tables.columns.margins import Margins
 from dpntk.generate.tables.columns.tilts import tilted
 from dpntk.generate.tables.marginals.released import marginals_of
 from dpntk.generate.tables.refinement import has_own_columns
@@ -80,18 +83,26 @@ def test_a_rare_class_is_told_by_all_its_columns_though_noise_hides_each(
     assert own < 0.75 * all_
 
 
+@pytest.fixture(scope="module")
+def silent(release: Release) -> Margins:
+    """Marginals of a class that say nothing."""
+    margins = Margins.of(released_mean(release), parts_of(release.feature_map)).of_class(1)
+    return replace(margins, precision=torch.zeros_like(margins.precision))
+
+
 def pooled(columns: Columns) -> Shares:
     shares: Shares = np.concatenate([each.posterior_mean for each in columns.marginals], axis=1)[0]
     return shares
 
 
-def test_where_nothing_is_known_columns_are_those_of_all(columns: Columns) -> None:
+def test_where_nothing_is_known_columns_are_those_of_all(columns: Columns, silent: Margins) -> None:
     shares = pooled(columns)
     nothing = Evidence.uninformative(columns)
-    assert tilted(columns, shares, 0.0, lambda _: nothing) == pytest.approx(shares, abs=1e-12)
+    found = tilted(columns, shares, 0.0, lambda _: nothing, silent)
+    assert found == pytest.approx(shares, abs=1e-12)
     # With as much beyond the outermost cells as noise may hide, two times a third of it a column.
     noise = 1e-3
-    found = tilted(columns, shares, noise, lambda _: nothing)
+    found = tilted(columns, shares, noise, lambda _: nothing, silent)
     assert 0 < np.abs(found - shares).sum() < 2 * noise * NUMBERS
 
 
@@ -105,7 +116,11 @@ def seen(columns: Columns, around: Shares, wanted: Shares) -> Evidence:
 
 @pytest.mark.parametrize(("noise", "reached"), [(1e-3, True), (0.0, False)])
 def test_tilts_are_those_that_are_seen(
-    columns: Columns, noise: float, reached: bool, monkeypatch: pytest.MonkeyPatch
+    columns: Columns,
+    silent: Margins,
+    noise: float,
+    reached: bool,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Where noise may hide numbers beyond those of all classes, they can go there."""
     monkeypatch.setattr("dpntk.generate.tables.columns.tilts.ROUNDS", 1)
@@ -117,7 +132,7 @@ def test_tilts_are_those_that_are_seen(
     wanted, traits = shares.copy(), slice(-columns.sizes[-1], None)
     wanted[first] = np.arange(columns.sizes[0]) == beyond
     wanted[traits] = 0.1, 0.9
-    found = tilted(columns, shares, noise, lambda _: seen(columns, shares, wanted))
+    found = tilted(columns, shares, noise, lambda _: seen(columns, shares, wanted), silent)
     assert found[traits] == pytest.approx([0.1, 0.9], abs=1e-3)
     others = slice(first.stop, traits.start)
     assert np.abs(found[others] - shares[others]).max() < 0.05
