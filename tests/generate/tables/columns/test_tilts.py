@@ -137,3 +137,15 @@ def test_tilts_are_those_that_are_seen(
     others = slice(first.stop, traits.start)
     assert np.abs(found[others] - shares[others]).max() < 0.05
     assert (found[beyond - 1 : first.stop].sum() > 0.5) == reached
+
+
+def test_tilts_are_those_that_marginals_say(columns: Columns) -> None:
+    """Even of a class of whose mean feature nothing else is known."""
+    shares = pooled(columns)
+    wanted, traits = shares.copy(), slice(-columns.sizes[-1], None)
+    wanted[traits] = 0.1, 0.9
+    cells, of_class = torch.arange(len(shares)), torch.from_numpy(wanted[None])
+    sure = Margins(cells, cells, of_class, torch.full_like(of_class, 1e6))
+    nothing = Evidence.uninformative(columns)
+    found = tilted(columns, shares, 0.0, lambda _: nothing, sure)
+    assert found == pytest.approx(wanted, abs=1e-3)
