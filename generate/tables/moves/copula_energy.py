@@ -90,7 +90,8 @@ class CopulaEnergy:
 
     def swap_gains(self, records: Tensor) -> ProductGains:
         """The gains of swaps between the first half of the rows and the second."""
-        return ProductGains(self._of(records), self._theta.float(), self._places)
+        theta = (self._theta + self._rates.lead).float()
+        return ProductGains(self._of(records), theta, self._places)
 
     def _of(self, records: Tensor) -> Tensor:
         return torch.stack([each(records) for each in self._scores], dim=1)

@@ -68,7 +68,8 @@ class Correlations:
     def swap_gains(self, records: Tensor) -> ProductGains:
         """The gains of swaps between the first half of the rows and the second."""
         numbers = self.departure.standardised(self._released.factors(records))
-        return ProductGains(numbers, self._theta.float(), self._released.features.places)
+        theta = torch.where(self.departure.changeable, self._theta + self._rates.lead, 0.0)
+        return ProductGains(numbers, theta.float(), self._released.features.places)
 
 
 class ProductGains:

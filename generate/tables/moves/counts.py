@@ -153,7 +153,7 @@ class Counts:
     @property
     def coefficients(self) -> Tensor:
         """Coefficient of each cell of each table in the log density, float32 (cells,)."""
-        return (self._theta / self._scale).float()
+        return ((self._theta + self._rates.lead) / self._scale).float()
 
     def codes(self, records: Tensor) -> Tensor:
         """See `TablePlaces.codes`."""

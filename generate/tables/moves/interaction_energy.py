@@ -33,7 +33,8 @@ class InteractionEnergy:
     def swap_gains(self, records: Tensor) -> InteractionGains:
         """The gains of swaps between the first half of the rows and the second."""
         found = self._found
-        return InteractionGains(found.contrasts, found.triples, self._theta, records)
+        theta = self._theta + self._rates.lead
+        return InteractionGains(found.contrasts, found.triples, theta, records)
 
 
 class InteractionGains:

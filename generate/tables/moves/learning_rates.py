@@ -4,6 +4,13 @@ Rows answer a change of coefficients late, because only some columns move in a r
 that they answer strongly, because its columns hardly depend on each other, would swing to and fro
 at a rate that others need to get anywhere. So each coefficient has its own rate, which falls
 whenever it turns back (Kesten 1958, "Accelerated stochastic approximation", section 1).
+
+Coefficients that are answered together swing together: those of a number with several others that
+are nearly the same, each of which takes the same share of what is missing. What is learnt sums up
+what has been missing, and goes on until the sign changes, which is too late. So rows move by
+coefficients that lead those learnt, by a multiple of their last change: a control that is
+proportional as well as integral (Astrom and Murray 2008, "Feedback Systems", section 10.1). Where
+nothing changes any more, both are the same.
 """
 
 from __future__ import annotations
@@ -15,6 +22,8 @@ from torch import Tensor
 
 _RATE: Final = 0.2
 """The rate at the beginning."""
+_LEAD: Final = 3.0
+"""Coefficients lead by this many times their last change."""
 _TURNS: Final = 4.0
 """After this many turns the rate is a half of it, after twice as many a third, and so on."""
 
@@ -25,11 +34,15 @@ class LearningRates:
     Args:
         ridge: what holds each of them back, of any shape: a coefficient stays where `missing` is
             this many times itself.
+
+    Attributes:
+        lead: by how much the coefficients that rows move by are ahead of those learnt, of the same
+            shape; 0 before the first step.
     """
 
     def __init__(self, ridge: Tensor) -> None:
         self._ridge = ridge
-        self._turns = self._change = torch.zeros_like(ridge)
+        self._turns = self._change = self.lead = torch.zeros_like(ridge)
 
     def step(self, coefficients: Tensor, missing: Tensor) -> Tensor:
         """The next coefficients.
@@ -43,5 +56,5 @@ class LearningRates:
         found: Tensor = (coefficients + rate * missing) / (1 + rate * self._ridge)
         change = found - coefficients
         self._turns = self._turns + (change * self._change < 0)
-        self._change = change
+        self._change, self.lead = change, _LEAD * change
         return found
