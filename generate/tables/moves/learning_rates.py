@@ -9,7 +9,7 @@ Coefficients that are answered together swing together: those of a number with s
 are nearly the same, each of which takes the same share of what is missing. What is learnt sums up
 what has been missing, and goes on until the sign changes, which is too late. So rows move by
 coefficients that lead those learnt, by a multiple of their last change: a control that is
-proportional as well as integral (Astrom and Murray 2008, "Feedback Systems", section 10.1). Where
+proportional as well as integral (Åström and Murray 2008, "Feedback Systems", section 10.1). Where
 nothing changes any more, both are the same.
 """
 
@@ -22,7 +22,7 @@ from torch import Tensor
 
 _RATE: Final = 0.2
 """The rate at the beginning."""
-_LEAD: Final = 3.0
+_LEAD: Final = 2.0
 """Coefficients lead by this many times their last change."""
 _TURNS: Final = 4.0
 """After this many turns the rate is a half of it, after twice as many a third, and so on."""
