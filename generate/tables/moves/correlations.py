@@ -61,15 +61,14 @@ class Correlations:
     def learn(self, records: Tensor) -> None:
         """Update the energy by what the products of the current rows still lack."""
         here = self.departure.products(self._released.factors(records))
-        missing = self._seen - here.double()
-        found = self._rates.step(self._theta, missing)
-        self._theta = torch.where(self.departure.changeable, found, 0.0)
+        missing = torch.where(self.departure.changeable, self._seen - here.double(), 0.0)
+        self._theta = self._rates.step(self._theta, missing)
 
     def swap_gains(self, records: Tensor) -> ProductGains:
         """The gains of swaps between the first half of the rows and the second."""
         numbers = self.departure.standardised(self._released.factors(records))
-        theta = torch.where(self.departure.changeable, self._theta + self._rates.lead, 0.0)
-        return ProductGains(numbers, theta.float(), self._released.features.places)
+        theta = (self._theta + self._rates.lead).float()
+        return ProductGains(numbers, theta, self._released.features.places)
 
 
 class ProductGains:
