@@ -12,7 +12,7 @@ from ...common.errors import GeneratorError
 
 MARGINALS_LOSS: Final = 30.0
 """Weight of the distances of marginals and of pairs, relative to that of the other features."""
-STEPS_IN_COLOUR: Final = 500
+STEPS_IN_COLOUR: Final = 400
 """Most steps for colour images by default. Their classes differ little compared with the noise:
 more steps bring images closer to the release but farther from the records' own mean embedding."""
 

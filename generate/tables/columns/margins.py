@@ -60,21 +60,20 @@ class Margins:
         starts = dict(zip(columns, (np.cumsum(sizes) - sizes).tolist(), strict=True))
         noisy = mean.values[parts.marginal_place].astype(np.float64)
         entries = parts.weight * marginals.entries
-        sums: dict[MarginalColumn, NDArray[np.float64]] = {}
-        precisions: dict[MarginalColumn, float] = {}
+        told: dict[MarginalColumn, tuple[NDArray[np.float64], float]] = {}
         for table, place, entry in zip(marginals.tables, marginals.places, entries, strict=True):
             for side, shares, variance in _margins(table, noisy[place] / entry, columns):
                 precision = float(entry) ** 2 / variance
-                sums[side] = sums.get(side, 0.0) + precision * shares
-                precisions[side] = precisions.get(side, 0.0) + precision
+                sums, total = told.get(side, (np.zeros_like(shares), 0.0))
+                told[side] = sums + precision * shares, total + precision
         cells, merged, count = [], [], 0
-        for side in sums:
+        for side in told:
             own = torch.arange(side.unmerged.dimension)
             cells.append(starts[side.unmerged] + own)
             merged.append(count + side.merge(own))
             count += side.dimension
-        known = np.repeat([*precisions.values()], [side.dimension for side in sums])
-        found = np.concatenate([*sums.values()]) / known[:, None]
+        known = np.concatenate([np.full(len(sums), total) for sums, total in told.values()])
+        found = np.concatenate([sums / total for sums, total in told.values()])
         return cls(
             torch.cat(cells),
             torch.cat(merged),
