@@ -78,7 +78,7 @@ def command(
     show(_grid(spent.title, spent.entries))
     for total in spent.totals:
         out.print(
-            f"spent: epsilon {rounded_up(total.epsilon)} at delta {total.delta:g} "
+            f"spent: epsilon {rounded_up(total.epsilon)} at delta {promised(total.delta)} "
             f"({total.adjacency.value})"
         )
     out.print(*spent.remarks)

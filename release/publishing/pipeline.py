@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from ...common.adjacency import Adjacency
 from ...common.arguments import argument, path_from, require_kind
-from ...common.display.text import rounded_up
+from ...common.display.text import promised, rounded_up
 from ...common.errors import BudgetError, EmbeddingError, FormatError, OutputError
 from ...common.features.approx_bounds import is_approx_bounds
 from ...common.features.base import FeatureMap
@@ -160,7 +160,8 @@ def enter_release(
             what = "another embedding of the same data set" if elsewhere else str(path)
             raise BudgetError(
                 f"{what} was released before: with this release the total would be epsilon "
-                f"{rounded_up(total.epsilon)} at delta {total.delta:g} ({total.adjacency.value}); "
+                f"{rounded_up(total.epsilon)} at delta {promised(total.delta)} "
+                f"({total.adjacency.value}); "
                 f"add {argument('compose')} if that is acceptable"
             )
         embedding = replace(embedding, ledger=embedding.ledger.with_entry(planned.entry))

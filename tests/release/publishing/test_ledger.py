@@ -243,6 +243,18 @@ def test_a_refusal_does_not_tell_a_protected_number_of_records(embedding: Embedd
     assert set(re.findall(r"[\d.e-]*\d", str(caught.value))) == {"0.01"}
 
 
+def test_no_delta_is_said_to_be_less_than_it_is(dpntk: Command, folder: Path) -> None:
+    dpntk("embed", folder, "--width", "5")
+    at = ("--delta", "1.0000001e-3")
+    assert dpntk("release", "--eps", "1", *at).code == 0
+    refused = dpntk("release", "--eps", "1", *at, "-o", "second.h5")
+    assert refused.code == 1
+    spent, planned = dpntk("budget", *at), dpntk("plan", "--eps", "1", *at)
+    for said in (refused.stderr, spent.stdout, planned.stdout):
+        assert re.search(r"delta 0\.00100001\b", said)
+        assert not re.search(r"delta 0\.001\b", said)
+
+
 def test_the_ceiling_stops_a_release(dpntk: Command, folder: Path, tmp_path: Path) -> None:
     dpntk("embed", folder, "--width", "5", "--budget-eps", "1.2", "--budget-delta", "1e-3")
     assert dpntk("release", "--eps", "1", "--delta", "1e-3").code == 0
