@@ -161,8 +161,7 @@ def enter_release(
             raise BudgetError(
                 f"{what} was released before: with this release the total would be epsilon "
                 f"{rounded_up(total.epsilon)} at delta {promised(total.delta)} "
-                f"({total.adjacency.value}); "
-                f"add {argument('compose')} if that is acceptable"
+                f"({total.adjacency.value}); add {argument('compose')} if that is acceptable"
             )
         embedding = replace(embedding, ledger=embedding.ledger.with_entry(planned.entry))
         note(embedding, path, data_sets)
