@@ -14,7 +14,7 @@ import click
 from ...common.cli.default_paths import EMBEDDING
 from ...common.cli.options import PATH, FiniteRange, json_option
 from ...common.display.console import TextTable, out, show, show_json
-from ...common.display.text import counted, promised, rounded_up
+from ...common.display.text import counted, promised
 from ...common.errors import BudgetError
 from ...common.ledger import DEFAULT_DELTA, Entry, Ledger, default_delta
 from ..distill.ledger import (
@@ -77,10 +77,7 @@ def command(
         return
     show(_grid(spent.title, spent.entries))
     for total in spent.totals:
-        out.print(
-            f"spent: epsilon {rounded_up(total.epsilon)} at delta {promised(total.delta)} "
-            f"({total.adjacency.value})"
-        )
+        out.print(f"spent: {total}")
     out.print(*spent.remarks)
 
 

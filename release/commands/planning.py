@@ -11,7 +11,7 @@ import click
 from ...common.adjacency import Adjacency
 from ...common.cli.default_paths import EMBEDDING
 from ...common.display.console import TextTable, out, show, show_json
-from ...common.display.text import counted, promised, rounded_up
+from ...common.display.text import counted, promised
 from ...common.features.approx_bounds import approx_bounds_map, is_approx_bounds
 from ...common.features.base import FeatureMap
 from ...common.features.joint import JointFeatures
@@ -277,8 +277,7 @@ def _show_budget(ledger: Ledger, planned: Plan) -> None:
     total = total_of(ledger, planned.delta)
     line = f"released so far: {total.releases}"
     if total.releases:
-        line += f", together epsilon {rounded_up(total.epsilon)} at delta {promised(total.delta)}"
-        line += f" ({total.adjacency.value}); another one adds to it"
+        line += f", together {total}; another one adds to it"
     out.print(line)
     if remark := ceiling_remark(ledger):
         out.print(remark)

@@ -20,7 +20,6 @@ from typing import Any, Final
 
 from ...common.adjacency import Adjacency
 from ...common.arguments import argument
-from ...common.display.text import promised, rounded_up
 from ...common.errors import BudgetError, OutputError
 from ...common.storage import untrusted_files
 from ...common.storage.atomic import SENSITIVE_MODE, followed, write_atomically
@@ -235,8 +234,7 @@ def _entered(path: Path, entry: Spending, compose: Callable[[Total], bool]) -> T
         if before and not compose(total):
             raise BudgetError(
                 f"{path}: these records were distilled before: with this run the total would be "
-                f"epsilon {rounded_up(total.epsilon)} at delta {promised(entry.delta)} "
-                f"({total.adjacency.value}); add {argument('compose')} if that is acceptable"
+                f"{total}; add {argument('compose')} if that is acceptable"
             )
         document = {
             "format": _FORMAT,

@@ -22,7 +22,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from ...common.adjacency import Adjacency
-from ...common.display.text import rounded_up
+from ...common.display.text import promised, rounded_up
 from ...common.errors import BudgetError
 from ...common.ledger import SMALLEST_EPSILON, Ledger
 from .accountant import epsilon_for, noise_multiplier
@@ -43,6 +43,11 @@ class Total:
     delta: float
     adjacency: Adjacency
     releases: int
+
+    def __str__(self) -> str:
+        """The guarantee as a message states it, which rounds nothing down."""
+        at = f"epsilon {rounded_up(self.epsilon)} at delta {promised(self.delta)}"
+        return f"{at} ({self.adjacency.value})"
 
 
 def total_of(ledger: Ledger, delta: float) -> Total:

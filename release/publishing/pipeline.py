@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 
 from ...common.adjacency import Adjacency
 from ...common.arguments import argument, path_from, require_kind
-from ...common.display.text import promised, rounded_up
 from ...common.errors import BudgetError, EmbeddingError, FormatError, OutputError
 from ...common.features.approx_bounds import is_approx_bounds
 from ...common.features.base import FeatureMap
@@ -159,9 +158,8 @@ def enter_release(
             elsewhere = asked_for.isdisjoint(embedding.ledger.all_entries)
             what = "another embedding of the same data set" if elsewhere else str(path)
             raise BudgetError(
-                f"{what} was released before: with this release the total would be epsilon "
-                f"{rounded_up(total.epsilon)} at delta {promised(total.delta)} "
-                f"({total.adjacency.value}); add {argument('compose')} if that is acceptable"
+                f"{what} was released before: with this release the total would be {total}; "
+                f"add {argument('compose')} if that is acceptable"
             )
         embedding = replace(embedding, ledger=embedding.ledger.with_entry(planned.entry))
         note(embedding, path, data_sets)
