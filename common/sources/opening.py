@@ -200,7 +200,7 @@ def _part_of(folder: AnyPath, options: SourceOptions) -> AnyPath:
     """The folder itself if it holds records, or its subfolder for the part."""
     if _kinds_in(folder):
         return folder
-    return part_to_read(folder, options, lambda part: bool(_kinds_in(part)))
+    return part_to_read(folder, options)
 
 
 def _kinds_in(folder: AnyPath) -> list[str]:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from ..arguments import argument
 from ..display.console import notice
 from ..errors import DataError
@@ -12,37 +10,38 @@ from .options import SourceOptions
 from .paths import AnyPath
 
 
-def part_to_read(
-    folder: AnyPath, options: SourceOptions, holds_files: Callable[[AnyPath], bool]
-) -> AnyPath:
+def part_to_read(folder: AnyPath, options: SourceOptions) -> AnyPath:
     """The folder of the wanted part; the folder itself if it has no parts.
 
-    Folders are parts if all of them have such names, in upper or lower case. `train` may also be a
-    class: beside other folders it is one if it holds images, and declared names decide.
+    Folders are parts if all of them have such names, in upper or lower case, and are not all of
+    them declared to be classes.
+
+    Guarantee:
+        No record decides whether others are read: folders with such names beside other folders are
+        refused, because removing the only record of such another one, and the folder with it, would
+        turn them into parts. (docs/privacy/proofs.md, statement 3.)
 
     Args:
         folder: a folder that holds no files of a data set itself.
         options: the split, and the names of all classes if they are declared.
-        holds_files: tells whether a folder holds files of a data set other than single images.
 
     Raises:
-        DataError: the part does not exist, or a folder that looks like a part lies beside others.
+        DataError: the part does not exist, or a folder with the name of a part lies beside others.
     """
     found = folders_in(folder)
     parts = [name for name in found if names_a_part(name)]
-    if parts and parts == found:
-        return _chosen(folder, parts, options.split)
-    if set(found) <= set(options.class_names or ()):
+    if not parts or set(found) <= set(options.class_names or ()):
         return folder
-    for name in parts:
-        if holds_files(folder / name) or folders_in(folder / name):
-            other = next(other for other in found if other not in parts)
-            raise DataError(
-                f"{folder}: {name}/ looks like a part of a data set, but {other}/ beside it does "
-                f"not: give {folder / name} to read it alone, or, if {name} is a class, name all "
-                f"classes with {argument('class_names')}"
-            )
-    return folder
+    if parts == found:
+        return _chosen(folder, parts, options.split)
+    part, other = parts[0], next(name for name in found if name not in parts)
+    otherwise = f"if {part} is a class, name all classes with {argument('class_names')}"
+    if options.labels is not None:  # folders are no classes
+        otherwise = f"to read both, rename {part}"
+    raise DataError(
+        f"{folder}: {part}/ looks like a part of a data set, but {other}/ beside it does not: "
+        f"give {folder / part} to read it alone, or, {otherwise}"
+    )
 
 
 def notice_others(folder: AnyPath, part: AnyPath) -> None:

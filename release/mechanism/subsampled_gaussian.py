@@ -111,9 +111,9 @@ def sampled_epsilon(
     """The joint epsilon of all runs.
 
     Guarantee:
-        The result is not below the true epsilon: dp-accounting rounds losses up, and delta is
-        reduced by what its floating-point arithmetic may lose. (docs/privacy/proofs.md, statement
-        18.)
+        The result is not below the true epsilon, if dp-accounting's floating-point arithmetic
+        loses no more of delta than it is reduced by here: ten times what was seen wherever the
+        exact figure is known. Losses are rounded up. (docs/privacy/proofs.md, statement 18.)
 
     Args:
         runs: the runs on the same records; each may depend on the earlier ones.

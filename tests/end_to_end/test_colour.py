@@ -181,7 +181,11 @@ def test_a_single_image_needs_its_form_declared(dpntk: Command, tmp_path: Path) 
     for options in ((), ("--image-size", 8), ("--colour",)):
         embedded = dpntk("embed", "one.npy", "--class-names", "a", *options)
         refused(embedded, "declare them with --image-size, and --grey")
-    assert dpntk("embed", "one.npy", "--image-size", 8, "--colour", "--width", 9).code == 0
+    form = "--image-size", 8, "--colour", "--width", 9
+    unsaid = dpntk("embed", "one.npy", *form)
+    assert unsaid.code == 1
+    assert "declare the classes with --classes or --class-names" in unsaid.stderr
+    assert dpntk("embed", "one.npy", *form, "--classes", 1).code == 0
 
 
 @pytest.mark.parametrize("channels", [1, 3])

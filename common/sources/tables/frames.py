@@ -188,8 +188,8 @@ def _require_one_kind(column: Any) -> None:  # noqa: ANN401
     A column of arbitrary Python objects gets one type from all of them. An integer would turn short
     floats into integers; a float would turn truth values into numbers, and integers from 2^63 on
     into negative ones; a time would turn everything that can be an integer into days or
-    microseconds; and a first date decides whether a later time with a time zone becomes the day on
-    its own clock or that in Greenwich.
+    microseconds; a day would cut the time of day off all times; and a first time decides whether a
+    later one with a time zone becomes the time on its own clock or that in Greenwich.
 
     Guarantee:
         How a value is read does not depend on others. (docs/privacy/proofs.md, statement 3.)
@@ -219,9 +219,16 @@ def _require_one_kind(column: Any) -> None:  # noqa: ANN401
     if len({issubclass(kind, _DURATIONS) for kind in times}) > 1:
         raise TypeError("durations beside dates or times")
     if times:  # most object columns hold texts, and no value needs a check
-        dated = (value for value in values if isinstance(value, _DATES))
+        dated = [value for value in values if isinstance(value, _DATES)]
+        if len(set(map(_is_day, dated))) > 1:
+            raise TypeError("days beside times")
         if len({getattr(value, "tzinfo", None) is not None for value in dated}) > 1:
-            raise TypeError("times with a time zone beside dates, or times without one")
+            raise TypeError("times with a time zone beside times without one")
+
+
+def _is_day(value: datetime.date | np.datetime64) -> bool:
+    """Whether Arrow takes a date or time for a day; it refuses NumPy's beside others itself."""
+    return not isinstance(value, datetime.datetime | np.datetime64)
 
 
 def _is_uint64(kind: type) -> bool:

@@ -231,8 +231,11 @@ class RowReader:
             if types.is_timestamp(kind):
                 what = "has a time zone: store the times without one"
             raise SchemaError(f"{at.where}: column {column.name!r} {what}")
-        absent |= self._stand_in(seconds, column.date_format, DateFormat(ISO_DATE))
-        return np.where(absent, np.nan, np.floor_divide(seconds, column.seconds))
+        formats = column.date_format, DateFormat(ISO_DATE)
+        steps, missing = (
+            np.floor_divide(each, column.seconds) for each in (seconds, self._stand_ins(*formats))
+        )
+        return np.where(absent | np.isin(steps, missing), np.nan, steps)
 
     def _durations(self, values: pa.Array, at: _Place) -> NDArray[np.float64]:
         """Steps, truncated towards 0, NaN where a duration is missing."""
@@ -252,21 +255,23 @@ class RowReader:
             raise SchemaError(
                 f"{at.where}: column {column.name!r} is {type_name(kind)}, no durations"
             )
-        absent |= self._stand_in(seconds, column.duration_format)
-        steps = np.copysign(np.floor_divide(np.abs(seconds), column.seconds), seconds)
-        return np.where(absent, np.nan, steps + 0.0)
+        steps, missing = (
+            np.copysign(np.floor_divide(np.abs(each), column.seconds), each) + 0.0
+            for each in (seconds, self._stand_ins(column.duration_format))
+        )
+        return np.where(absent | np.isin(steps, missing), np.nan, steps)
 
-    def _stand_in(
-        self, seconds: NDArray[np.float64], *formats: DateFormat | DurationFormat
-    ) -> NDArray[np.bool_]:
-        """Whether times or durations, stored or written, stand for missing ones, bool (n,).
+    def _stand_ins(self, *formats: DateFormat | DurationFormat) -> NDArray[np.float64]:
+        """Times or durations that stand for missing ones, in seconds; NaN, which equals nothing.
 
         Programs convert a column's texts to dates if all of them can be, and otherwise leave texts.
+        They also cut times to days if some values are days. So they are compared in steps of the
+        column, in which both are the same.
         """
         import pyarrow
 
         texts = pyarrow.array(self._schema.csv.missing, pyarrow.string())
-        return np.isin(seconds, [each.parse(texts) for each in formats])  # NaN equals nothing
+        return np.concatenate([each.parse(texts) for each in formats])
 
     def _codes(self, values: pa.Array, at: _Place) -> NDArray[np.int64]:
         """The indices of categories, `MISSING` or `UNLISTED`."""

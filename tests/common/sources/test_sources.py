@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import os
+import shutil
 import threading
 from collections.abc import Callable
 from pathlib import Path
@@ -198,22 +199,42 @@ def test_a_train_part_alone(tmp_path: Path) -> None:
     assert open_source(tmp_path).schema.classes == ("cat", "dog", "eel")
 
 
-def test_a_class_named_train_is_a_class(tmp_path: Path) -> None:
+@pytest.mark.parametrize("is_folder", [False, True])
+def test_a_class_named_train_is_a_class_if_declared(tmp_path: Path, is_folder: bool) -> None:
+    """Without the other classes, which may have one image each, it would be read as a part."""
     write_folder(tmp_path)
     (tmp_path / "cat").rename(tmp_path / "train")
-    assert open_source(tmp_path).schema.classes == ("dog", "eel", "train")
-
-
-def test_a_class_named_train_with_a_folder_in_it_hides_no_other_class(tmp_path: Path) -> None:
-    write_folder(tmp_path)
-    (tmp_path / "cat").rename(tmp_path / "train")
-    write_folder(tmp_path / "train" / "more")
+    if is_folder:
+        write_folder(tmp_path / "train" / "more")
     with pytest.raises(DataError, match=r"train/ looks like .* but dog/ beside .*class_names$"):
         open_source(tmp_path)
     declared = SourceOptions(class_names=("dog", "eel", "train"))
     records, labels = read(open_source(tmp_path, declared))
     assert len(records) == len(IMAGES)
     assert set(labels.tolist()) == {0, 1, 2}
+
+
+def test_declared_classes_with_names_of_parts_are_read_without_other_classes(
+    tmp_path: Path,
+) -> None:
+    write_folder(tmp_path)
+    for name, part in (("cat", "train"), ("dog", "test")):
+        (tmp_path / name).rename(tmp_path / part)
+    declared = SourceOptions(class_names=("eel", "test", "train"))
+    with_others = read(open_source(tmp_path, declared))[1]
+    shutil.rmtree(tmp_path / "eel")
+    alone = read(open_source(tmp_path, declared))[1]
+    assert sorted(alone) == [label for label in sorted(with_others) if label]
+
+
+def test_no_folder_decides_whether_others_with_labels_beside_are_read(tmp_path: Path) -> None:
+    """With `other/`, all would be read, and without its only image `train/` alone."""
+    for name in ("train", "test", "other"):
+        write_folder(tmp_path / name)
+    labels = tmp_path / "labels.csv"
+    labels.write_text("file,label\n")
+    with pytest.raises(DataError, match=r"test/ looks like .*, or, to read both, rename test$"):
+        open_source(tmp_path, SourceOptions(labels=labels))
 
 
 @pytest.mark.parametrize("parts", [("train", "val"), ("Test", "Train", "Validation")])

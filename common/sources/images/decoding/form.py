@@ -93,12 +93,13 @@ class Form:
 
 
 def require_public_form(source: Source) -> None:
-    """Refuse a single image whose size or channels are known only from itself.
+    """Refuse a single image whose size, channels or classes are known only from itself.
 
-    Several images have one form or are refused, so exchanging one of them does not change it.
+    Several images have one form or are refused, and all or none of them have labels, so exchanging
+    one of them does not change this.
 
     Raises:
-        SchemaError: size or channels were not declared.
+        SchemaError: size, channels or classes were not declared.
     """
     schema = source.schema
     if not isinstance(schema, ImageSchema) or len(source) > 1:
@@ -108,6 +109,11 @@ def require_public_form(source: Source) -> None:
             "there is a single image, so that its size and channels are known from nothing but "
             f"itself: declare them with {argument('image_size')}, and "
             f"{argument('channels', option='--grey or --colour')}"
+        )
+    if schema.classes_origin is not Origin.DECLARED:
+        raise SchemaError(
+            "there is a single image, so that nothing but itself says whether it has a label: "
+            f"declare the classes with {argument('classes')} or {argument('class_names')}"
         )
 
 

@@ -5,12 +5,14 @@ from __future__ import annotations
 import io
 import json
 import tarfile
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from dpntk.common.sources import Batch, open_source
+from dpntk.common.errors import SchemaError
+from dpntk.common.sources import Batch, SourceOptions, open_source, require_public_form
 from tests.helpers.data_sets import IMAGES, RECORDS, encoded, write_tar
 
 
@@ -74,3 +76,23 @@ def test_nothing_is_ever_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     before = sorted(tmp_path.rglob("*"))
     assert len(only_batch(folder).labels) == 3
     assert sorted(tmp_path.rglob("*")) == before
+
+
+@pytest.mark.parametrize("labelled", [True, False])
+def test_a_single_image_does_not_say_whether_there_are_labels(
+    tmp_path: Path, labelled: bool
+) -> None:
+    """It would show in a release: classes are looked up in labels, and unlabelled images have one.
+
+    Two images both have labels, or neither has.
+    """
+    path = tmp_path / "one.tar"
+    label = [("a.cls", b"0")] if labelled else []
+    write_tar(path, [("a.png", encoded(IMAGES[0])), *label])
+    form = SourceOptions(image_size=8, channels=1)
+    with pytest.raises(SchemaError, match="declare the classes with classes or class_na"):
+        require_public_form(open_source(path, form))
+    require_public_form(open_source(path, replace(form, classes=1)))
+    two = ("b.cls", b"0") if labelled else ("b.txt", b"")
+    write_tar(path, [("a.png", encoded(IMAGES[0])), *label, ("b.png", encoded(IMAGES[1])), two])
+    require_public_form(open_source(path, form))

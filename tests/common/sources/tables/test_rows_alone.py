@@ -112,7 +112,7 @@ KINDS: Final[tuple[tuple[Column, tuple[Any, ...]], ...]] = (
 """Columns, with ordinary values."""
 STAND_INS: Final = (
     ("",), ("", "-9.9", "-9"), ("", "NA", "1999-09-09", "-PT1S"), ("", str(2**63 - 1)),
-    ("?", "0.1", "unknown"),
+    ("?", "0.1", "unknown"), ("", str(DAY), "-PT1H"),
 )  # fmt: skip
 LABELS: Final[tuple[tuple[tuple[str, ...], tuple[Any, ...]], ...]] = (
     (("0", "1"), (0, 1)), (("no", "yes"), ("no", "yes")), (("0", "1"), (False, True)),
@@ -624,6 +624,38 @@ def test_mistakes_are_seen(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(mistake.owner, mistake.attribute, mistake.mutant)
     with pytest.raises(AssertionError):
         compared(mistake.case)
+
+
+@pytest.mark.parametrize("column", [days(), times("day")])
+def test_a_day_that_is_missing_is_so_at_any_time_of_day(column: Column) -> None:
+    """A program that stores days cuts off times, so how a value is read may not depend on them."""
+    schema = TableSchema((column,), csv=CsvFormat(missing=("", str(DAY))))
+    cells = [TIME, dt.datetime(1999, 9, 9, 23, 59), dt.datetime.combine(DAY, dt.time())]
+    stored_as = [pa.array(cells), pa.array([cell.date() for cell in cells])]
+    timed, daily = (
+        FrameSource.open(pa.table({"x": each}), schema).values()["x"] for each in stored_as
+    )
+    assert np.array_equal(timed, daily, equal_nan=True)
+    assert np.isnan(timed).tolist() == [True, False, True]
+
+
+def test_a_duration_is_missing_by_its_steps_towards_zero() -> None:
+    schema = TableSchema((stays(unit="hour"),), csv=CsvFormat(missing=("", "-PT1H")))
+    cells = [dt.timedelta(hours=-1, minutes=-30), dt.timedelta(minutes=-30), dt.timedelta(hours=1)]
+    found = FrameSource.open(pa.table({"x": pa.array(cells)}), schema).values()["x"]
+    assert np.array_equal(found, [np.nan, 0, 1], equal_nan=True)
+
+
+@pytest.mark.parametrize("of", [objects, object_categories])
+@pytest.mark.parametrize("column", [days(), times("day")])
+def test_a_day_among_times_is_refused(of: Callable[[list[Any]], Any], column: Column) -> None:
+    """Arrow would cut all of them to days, depending on which comes first."""
+    schema = TableSchema((column,))
+    for cells in ([DAY, EVE], [EVE, DAY]):
+        with pytest.raises(DpntkError, match="holds values of several kinds"):
+            FrameSource.open(pd.DataFrame({"x": of(cells)}), schema)
+    for cells in ([DAY, None, pd.NaT], [EVE, TIME, pd.NaT]):
+        FrameSource.open(pd.DataFrame({"x": of(cells)}), schema)
 
 
 def test_a_line_that_is_read_by_where_a_block_ends_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -24,7 +24,7 @@ from dpntk.common.schema.csv_format import CsvFormat
 from dpntk.common.schema.table import TableSchema
 from dpntk.common.sources import open_source
 from dpntk.common.sources.options import SourceOptions
-from dpntk.common.sources.tables import categories, rows
+from dpntk.common.sources.tables import categories, frames, rows
 from dpntk.common.sources.tables.categories import CategoryFinder
 from dpntk.common.sources.tables.frames import FrameSource
 from dpntk.common.sources.tables.table import TableSource
@@ -255,6 +255,8 @@ def test_mutants_that_go_by_the_type_are_found(
         for name in ("decimals", "truth as numbers", "large numbers", "codes as texts"):
             assert any(changed(name, store, tmp_path)[0] for store in WAYS), name
     with monkeypatch.context() as mutant:
+        mutant.setattr(frames, "_is_day", lambda _: False)  # a day among times makes days of all
+        assert not changed("times", as_objects, tmp_path)[0]  # which are refused
         mutant.setattr(rows, "DAY", 60)  # dates are taken for times of every unit
         assert changed("times", as_objects, tmp_path)[0]
     with monkeypatch.context() as mutant:
