@@ -22,6 +22,8 @@ from ..feature_options.defaults import (
     DEFAULT_FREQUENCIES,
     DEFAULT_MARGINALS,
     DEFAULT_MOMENTS,
+    UNLABELLED_MARGINALS,
+    UNLABELLED_MOMENTS,
 )
 
 if TYPE_CHECKING:
@@ -78,7 +80,7 @@ _OPTIONS: Final = all_of(
     map_option(
         "--marginals", type=FiniteRange(0, 1, max_open=True), metavar="WEIGHT",
         help="For tables: weight of one-way marginals in each feature; 0 leaves them out "
-        f"[default: {DEFAULT_MARGINALS}]",
+        f"[default: {DEFAULT_MARGINALS}; {UNLABELLED_MARGINALS} without a label]",
     ),
     map_option(
         "--pairs", multiple=True, metavar="A,B",
@@ -90,7 +92,8 @@ _OPTIONS: Final = all_of(
     map_option(
         "--moments", type=FiniteRange(0, 1, max_open=True), metavar="WEIGHT",
         help="For tables: weight of products of columns in each feature, which show how columns "
-        f"depend on each other; 0 leaves them out [default: {DEFAULT_MOMENTS}]",
+        f"depend on each other; 0 leaves them out [default: {DEFAULT_MOMENTS}; "
+        f"{UNLABELLED_MOMENTS} without a label]",
     ),
     map_option(
         "--target", metavar="COLUMN",

@@ -28,7 +28,14 @@ from ...common.schema.image import ImageSchema
 from ...common.schema.table import TableSchema
 from .base import FEATURE_OPTIONS, SeededOptions, require_weight
 from .columns import pairs_to_choose_among, products_of_columns, read_pairs
-from .defaults import DEFAULT_ACTIVATION, DEFAULT_ARCH, DEFAULT_MARGINALS, DEFAULT_MOMENTS
+from .defaults import (
+    DEFAULT_ACTIVATION,
+    DEFAULT_ARCH,
+    DEFAULT_MARGINALS,
+    DEFAULT_MOMENTS,
+    UNLABELLED_MARGINALS,
+    UNLABELLED_MOMENTS,
+)
 
 _TABLE_WIDTHS: Final = {"fc_1l": "200"}
 """Default widths for tables, where they differ from those for images."""
@@ -53,13 +60,15 @@ class TangentOptions(SeededOptions):
         front: the fixed transform before the network, one of `FRONTS`. If None, "scattering" for
             networks of linear layers, "pixels" for convolutions and for tables.
         marginals: for tables: weight of one-way marginals beside the network's features
-            (`dpntk.common.features.joint`); 0 leaves them out; 0.4 if None.
+            (`dpntk.common.features.joint`); 0 leaves them out; if None, 0.4, or 0.7 in a table
+            without a label.
         pairs: for tables: pairs of columns whose two-way marginals are released as well, such as
             "age,pay", or triples, such as "age,pay,town"; or "all" for all pairs; or "triples" for
             all triples of columns with two values. They share the weight of marginals. If empty, a
             release with moments chooses some by its own noisy figures; "none" prevents that.
         moments: for tables with marginals: weight of products of columns, which show how columns
-            depend on each other (`dpntk.common.features.moments`); 0 leaves them out; 0.3 if None.
+            depend on each other (`dpntk.common.features.moments`); 0 leaves them out; if None, 0.3,
+            or 0.5 in a table without a label.
         target: for tables with such products: the name of a numeric column that the others are to
             predict. Its products are larger, so they get less noise, and the others get more.
         pixels: for images: weight of the pixels themselves beside the network's features
@@ -129,11 +138,12 @@ class TangentOptions(SeededOptions):
 
     def _beside_columns(self, network: TangentFeatures, schema: TableSchema) -> FeatureMap:
         """A network's features for a table, with marginals and products of its columns."""
-        weight = DEFAULT_MARGINALS if self.marginals is None else self.marginals
+        usual_weight, usual_share = _usual_weights(schema)
+        weight = usual_weight if self.marginals is None else self.marginals
         if not weight:
             self._refuse(_OF_TABLES, f"it goes with a weight of {argument('marginals')} above 0")
             return network
-        share = DEFAULT_MOMENTS if self.moments is None else self.moments
+        share = usual_share if self.moments is None else self.moments
         moments = products_of_columns(schema, self.target) if share else None
         if moments is None and self.target is not None:
             why = (
@@ -213,6 +223,13 @@ class TangentOptions(SeededOptions):
                 "themselves"
             )
         return front, (schema.channels, schema.side, schema.side)
+
+
+def _usual_weights(schema: TableSchema) -> tuple[float, float]:
+    """The weights of marginals and of products of columns if none are chosen."""
+    if schema.label is None:
+        return UNLABELLED_MARGINALS, UNLABELLED_MOMENTS
+    return DEFAULT_MARGINALS, DEFAULT_MOMENTS
 
 
 def _default_front(arch: str) -> str:

@@ -51,9 +51,17 @@ def test_evidence_of_classes_together_is_the_sum_of_what_each_says() -> None:
     assert float(Evidence.stacked(each).negative_log_likelihood(places)) == pytest.approx(sum(said))
 
 
-def released(path: Path, schema: TableSchema, epsilon: float, width: int = 50) -> Release:
+def released(
+    path: Path,
+    schema: TableSchema,
+    epsilon: float,
+    width: int = 50,
+    marginals: float | None = None,
+    moments: float | None = None,
+) -> Release:
+    options = TangentOptions(width=width, marginals=marginals, moments=moments)
     return unrecorded_release(
-        embed(path, TangentOptions(width=width), SourceOptions(schema=schema)),
+        embed(path, options, SourceOptions(schema=schema)),
         PrivacyParameters(epsilon, 1e-5),
     )
 
@@ -102,7 +110,7 @@ def test_what_goes_with_what_is_not_taken_for_a_columns_doing(
     """Without noise to speak of the marginals are right, and nothing else moves columns."""
     path = tmp_path / "a.csv"
     dependent(path, 20_000)
-    release = released(path, SKEWED, 20.0)
+    release = released(path, SKEWED, 20.0, marginals=0.4, moments=0.3)
     plain = zip(estimate_columns(release, 0), noisy(release), strict=True)
     assert all((one.shares == other.posterior_mean).all() for one, other in plain)
     monkeypatch.setattr("dpntk.generate.tables.columns.estimation.NEGLIGIBLE_NOISE", 0.0)
