@@ -175,6 +175,10 @@ def run(arguments: list[str] | None = None) -> int:
         return _fail(error.format_message())
     except (KeyboardInterrupt, click.Abort):
         return _fail("interrupted; nothing was written")
+    except PermissionError as error:
+        return _fail(
+            f"{error.filename or error}: permission denied: choose a place that you may use"
+        )
     except Exception as error:
         if _out_of_memory(error):
             return _fail("out of memory: try a smaller --width, --image-size or --batch")

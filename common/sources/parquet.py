@@ -7,8 +7,7 @@ from collections.abc import Generator, Iterator
 from typing import TYPE_CHECKING, Final
 
 from ..errors import DataError
-from .paths import AnyPath
-from .remote import RemotePath
+from .paths import AnyPath, for_arrow
 from .shards import overlaps
 from .valid_columns import require_valid
 
@@ -28,9 +27,7 @@ def opened(path: AnyPath) -> Iterator[pq.ParquetFile]:
     from pyarrow import parquet
 
     with (
-        path.opened(ahead=0)
-        if isinstance(path, RemotePath)
-        else contextlib.nullcontext(path) as at,
+        for_arrow(path, ahead=0) as at,
         parquet.ParquetFile(
             at, pre_buffer=False, buffer_size=_BUFFER_BYTES, page_checksum_verification=True
         ) as file,

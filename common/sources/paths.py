@@ -52,6 +52,25 @@ def opened(path: AnyPath, ahead: int | None = None) -> Iterator[BinaryIO]:
             yield file
 
 
+def for_arrow(
+    path: AnyPath, ahead: int | None = None
+) -> contextlib.AbstractContextManager[BinaryIO | str]:
+    """A file as Arrow can open it: by its name, if that is in UTF-8, and otherwise already open.
+
+    Args:
+        path: the file.
+        ahead: see `opened`.
+    """
+    if isinstance(path, RemotePath):
+        return path.opened(ahead)
+    name = str(path)
+    try:
+        name.encode()
+    except UnicodeEncodeError:
+        return path.open("rb")
+    return contextlib.nullcontext(name)
+
+
 def read(path: AnyPath, most: int) -> bytes:
     """All bytes of a file.
 

@@ -62,8 +62,7 @@ def save_embedding(
         require_absent(path, overwrite=overwrite, cost=COST, begins=EMBEDDING_BEGINS)
         before = require_not_raised(ceiling, path)
         if ceiling is not None:
-            _require_not_raised(ceiling, embedding.ledger, path)
-            _require_not_raised(ceiling, declared_ledger(embedding), path)
+            _require_not_raised(ceiling, path, before, embedding.ledger, declared_ledger(embedding))
         ledger = before.with_later(embedding.ledger).with_earlier(embedding.schema.spent)
         ledger = replace(ledger, ceiling=ceiling or ledger.ceiling)
         embedding = replace(embedding, ledger=ledger)
@@ -86,17 +85,18 @@ def require_not_raised(ceiling: PrivacyBudget | None, path: Path) -> Ledger:
         EmbeddingError: the embedding at `path` is damaged.
     """
     ledger = load_embedding(path).ledger if path.exists() else Ledger()
-    _require_not_raised(ceiling, ledger, path)
+    _require_not_raised(ceiling, path, ledger)
     return ledger
 
 
-def _require_not_raised(ceiling: PrivacyBudget | None, ledger: Ledger, path: Path) -> None:
-    before = ledger.ceiling
-    if ceiling is None or before is None or not ledger.all_entries:
+def _require_not_raised(ceiling: PrivacyBudget | None, path: Path, *ledgers: Ledger) -> None:
+    """The same for several ledgers of the same records: what is in one counts for all."""
+    if ceiling is None or not any(ledger.all_entries for ledger in ledgers):
         return
-    if not ceiling.keeps(before):
-        raise BudgetError(
-            f"{path}, or another of its data set, was released from under a ceiling of epsilon "
-            f"{before.epsilon:g} at delta {before.delta:g}: it can be lowered, not raised; leave "
-            f"{argument('ceiling', option='--budget-eps')} out to keep it"
-        )
+    for before in (ledger.ceiling for ledger in ledgers):
+        if before is not None and not ceiling.keeps(before):
+            raise BudgetError(
+                f"{path}, or another of its data set, was released from, and has a ceiling of "
+                f"epsilon {before.epsilon:g} at delta {before.delta:g}: it can be lowered, not "
+                f"raised; leave {argument('ceiling', option='--budget-eps')} out to keep it"
+            )

@@ -120,7 +120,8 @@ def write_rows(
     """Write `table.parquet` and `table.csv` into an existing folder; see `write_csv`."""
     from pyarrow import parquet
 
-    parquet.write_table(table, folder / PARQUET)
+    with (folder / PARQUET).open("wb") as file:  # Arrow opens no file whose name is not in UTF-8
+        parquet.write_table(table, file)
     write_csv(table, schema, folder / CSV, safe=safe_csv)
 
 

@@ -107,7 +107,7 @@ class _Spent:
         entries: one for each release.
         totals: the joint guarantee; empty if an existing ledger has no entries.
         remarks: notes for people.
-        ledger: the one that ceilings are read from.
+        ledger: the one that ceilings, and what is left under them, are read from.
     """
 
     title: str
@@ -144,7 +144,8 @@ def _by_distillations(path: Path, wanted: float | None) -> _Spent:
 
 
 def _by_releases(path: Path, wanted: float | None) -> _Spent:
-    from ...embed.sums.data_sets import data_sets_of  # --help need not wait for torch
+    # --help need not wait for torch.
+    from ...embed.sums.data_sets import data_sets_of, spent_on_records_of
     from ...embed.sums.file import load_embedding
 
     embedding = load_embedding(path)
@@ -159,7 +160,8 @@ def _by_releases(path: Path, wanted: float | None) -> _Spent:
             f"merged from {len(ledger.parts)} embeddings: releases made from one of them before "
             "count for its records alone"
         )
-    remarks.append(ceiling_remark(ledger) or _NO_CEILING)
+    counted = spent_on_records_of(embedding)  # by the next release, under any ceiling
+    remarks.append(ceiling_remark(counted) or _NO_CEILING)
     remarks += [
         f"{entry.release_id[:12]} is what bounds of columns were found with"
         for entry in embedding.schema.spent
@@ -170,7 +172,7 @@ def _by_releases(path: Path, wanted: float | None) -> _Spent:
         for name in data_sets_of(embedding)
     ]
     title = f"releases from {path}"
-    return _Spent(title, ledger.all_entries, (total,), tuple(remarks), ledger)
+    return _Spent(title, ledger.all_entries, (total,), tuple(remarks), counted)
 
 
 def _of_data_set(name: str, wanted: float | None) -> _Spent:

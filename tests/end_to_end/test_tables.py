@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import io
 import json
+import os
 import secrets
 from dataclasses import replace
 from pathlib import Path
@@ -291,3 +293,26 @@ def test_nothing_but_the_noisy_coordinates_reaches_the_release(
         bytes(serialise(unrecorded_release(e, PrivacyParameters(1.0, 1e-3)))) for e in (one, other)
     ]
     assert bodies[0] == bodies[1]
+
+
+@pytest.mark.parametrize("form", ["csv", "parquet"])
+def test_files_may_have_names_that_are_no_text(dpntk: Command, tmp_path: Path, form: str) -> None:
+    """Arrow opens none of them by its name."""
+    name = os.fsdecode(b"b\xe4r")
+    (tmp_path / f"{name}.csv").write_text(people(60))
+    if form == "parquet":
+        with (tmp_path / f"{name}.parquet").open("wb") as file:
+            parquet.write_table(arrow_csv.read_csv(io.BytesIO(people(60).encode())), file)
+    data = tmp_path / f"{name}.{form}"
+    assert dpntk("schema", data, "--label", "ill", "-o", "s.toml").code == 0
+    embedded = dpntk(
+        "embed", data, "--schema", "s.toml", "--accept-from-data", "--width", 5, "-o", f"{name}.h5"
+    )
+    assert embedded.code == 0, embedded.stderr
+    assert dpntk("release", f"{name}.h5", "--eps", 10, "--delta", 1e-3, "-o", "r.h5").code == 0
+    generated = dpntk("generate", "r.h5", "-o", tmp_path / name)
+    assert generated.code == 0, generated.stderr
+    with (tmp_path / name / "table.parquet").open("rb") as file:
+        assert len(parquet.read_table(file)) == 60
+    evaluated = dpntk("evaluate", tmp_path / name, "--test", data)
+    assert evaluated.code == 0, evaluated.stderr

@@ -17,8 +17,7 @@ from ...arguments import argument
 from ...errors import DataError
 from ...schema.csv_format import CsvFormat
 from ..base import reading
-from ..paths import AnyPath
-from ..remote import RemotePath
+from ..paths import AnyPath, for_arrow
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -266,7 +265,7 @@ def _opened(path: AnyPath) -> Iterator[pa.NativeFile]:
 
     compression = "gzip" if path.suffix.lower() == ".gz" else None
     with (
-        path.opened() if isinstance(path, RemotePath) else contextlib.nullcontext(str(path)) as at,
+        for_arrow(path) as at,
         pyarrow.input_stream(at, compression=compression) as stream,
     ):
         yield stream

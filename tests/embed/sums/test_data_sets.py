@@ -199,6 +199,20 @@ def test_a_ceiling_is_raised_in_a_data_set_that_nothing_was_released_from(
     assert dpntk("release", "5.h5", *PROMISE).code == 0
 
 
+def test_a_ceiling_counts_what_the_data_set_was_released_from_before(
+    dpntk: Command, folder: Path
+) -> None:
+    """A copy of an embedding that nobody declared: its own ledger knows of no release."""
+    embed(dpntk, folder, 5, "--data-set", "digits")
+    assert dpntk("release", "5.h5", *PROMISE).code == 0
+    copy = ("embed", folder, "--width", 5, "-o", "copy.h5", "--budget-delta", 1e-3, "--budget-eps")
+    assert dpntk(*copy, 1.2).code == 0
+    left = float(dpntk("budget", "copy.h5").stdout.split("may have up to epsilon ")[1].split()[0])
+    assert 0 < left < 0.7
+    refused(dpntk(*copy, 9, "--overwrite"), "epsilon 1.2 at delta 0.001: it can be lowered")
+    assert dpntk(*copy, 1.1, "--overwrite").code == 0
+
+
 def entry(name: str) -> Entry:
     multiplier = noise_multiplier(1.0, 1e-3)
     return Entry(name, "2026", 1.0, 1e-3, Adjacency.REPLACE_ONE, multiplier, multiplier)
