@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, replace
 from typing import Any, Final
 
@@ -57,7 +57,7 @@ def forecast_document(forecasts: Forecasts | None) -> dict[str, Any] | None:
 
 
 def show_forecast(forecasts: Forecasts, epsilon: float) -> None:
-    """Print the figures, and a warning if the release would be mostly noise.
+    """Print the figures, and a warning of what the release would mostly hide by noise.
 
     Args:
         forecasts: the forecasts for several epsilons.
@@ -81,13 +81,15 @@ def show_forecast(forecasts: Forecasts, epsilon: float) -> None:
     show(table)
     out.print(_in_words(forecasts))
     (here,) = [each for each in forecasts.at if each.epsilon == epsilon]
-    if forecasts.mostly_noise(here):
+    seen = _to_be_seen(forecasts)
+    lost = {what: shows for what, shows in seen.items() if not shows(here)}
+    if lost:
         fewer = "fewer columns, or pairs of columns that are chosen beforehand (--pairs)"
         fewer = "or fewer classes" if of_images else fewer
         out.print(
-            f"Mostly noise: with epsilon {epsilon:g} the release would show less than half of "
-            f"{' and of '.join(_to_be_seen(forecasts))}. What helps: more records, "
-            f"{_larger(forecasts)}, {fewer}."
+            f"{'Mostly' if len(lost) == len(seen) else 'Partly'} noise: with epsilon {epsilon:g} "
+            f"the release would show less than half of {' and of '.join(lost)}. What helps: more "
+            f"records, {_larger(forecasts, lost)}, {fewer}."
         )
 
 
@@ -101,12 +103,11 @@ def _to_be_seen(forecasts: Forecasts) -> dict[str, Callable[[Forecast], bool]]:
     return seen
 
 
-def _larger(forecasts: Forecasts) -> str:
+def _larger(forecasts: Forecasts, lost: Mapping[str, Callable[[Forecast], bool]]) -> str:
     """Advice to use a larger epsilon, with one that would do if the forecasts have one."""
-    seen = _to_be_seen(forecasts)
     for each in forecasts.at:  # in ascending order of epsilon
-        if found := [what for what, shows in seen.items() if shows(each)]:
-            what = f" for {' and '.join(found)}" if len(seen) > 1 else ""
+        if found := [what for what, shows in lost.items() if shows(each)]:
+            what = f" for {' and '.join(found)}" if len(lost) > 1 else ""
             return f"a larger epsilon ({each.epsilon:g} would do{what})"
     return "a larger epsilon"
 

@@ -17,7 +17,8 @@ from dpntk.embed import Column, TableSchema, TangentOptions, embed
 from dpntk.embed.exact.grid import DEFAULT_CAPACITY, Grid
 from dpntk.generate.output.provenance import _LARGE, _noise_on_correlations
 from dpntk.release import PrivacyParameters
-from dpntk.release.publishing.forecast import Forecast, Forecasts, forecast
+from dpntk.release.commands.forecast import show_forecast
+from dpntk.release.publishing.forecast import Figure, Forecast, Forecasts, forecast
 from dpntk.release.publishing.pipeline import unrecorded_release
 from dpntk.release.publishing.plan import plan
 from tests.conftest import Command
@@ -126,6 +127,34 @@ def test_a_plan_says_what_could_be_learnt_and_where_it_is_mostly_noise(
     assert told["by_chance"] == 0.5
     # There is nothing to tell it by.
     assert json.loads(dpntk(*options, 1, "--moments", 0, "--json").stdout)["forecast"] is None
+
+
+@pytest.mark.parametrize(
+    ("error", "accuracy", "said"),
+    [
+        (0.25, 0.55, "Mostly noise: with epsilon 1 the release would show less than half of how "
+         "columns go together and of what tells classes apart. What helps: more records, a larger "
+         "epsilon (3 would do for what tells classes apart), fewer"),
+        (0.25, 0.79, "Partly noise: with epsilon 1 the release would show less than half of how "
+         "columns go together. What helps: more records, a larger epsilon (10 would do), fewer"),
+        (0.05, 0.55, "Partly noise: with epsilon 1 the release would show less than half of what "
+         "tells classes apart. What helps: more records, a larger epsilon (3 would do), fewer"),
+        (0.05, 0.79, ""),
+    ],
+)  # fmt: skip
+def test_what_is_lost_is_named_and_what_epsilon_would_show_it(
+    capsys: pytest.CaptureFixture[str], error: float, accuracy: float, said: str
+) -> None:
+    at = tuple(
+        Forecast(epsilon, Figure(of_pairs, 0.01), Figure(of_classes, 0.01))
+        for epsilon, of_pairs, of_classes in (
+            (1.0, error, accuracy), (3.0, 0.2, 0.75), (10.0, 0.1, 0.8)
+        )
+    )  # fmt: skip
+    show_forecast(Forecasts(at, correlation=0.3, without_noise=0.8, by_chance=0.5), 1.0)
+    shown = " ".join(capsys.readouterr().out.split())
+    assert said in shown
+    assert ("noise: with" in shown) == bool(said)
 
 
 def test_it_depends_on_no_record(dpntk: Command, tmp_path: Path) -> None:
