@@ -19,6 +19,9 @@ from ..publishing.plan import Plan, plan
 
 _TIMES: Final = (0.1, 0.3, 1.0, 3.0, 10.0)
 """The factors on epsilon, for a curve that helps to choose it."""
+_PAIRS: Final = "how columns go together"
+_COLUMNS_ALONE: Final = "--marginals 0.9 --moments 0 --pairs none"
+"""Options of `embed` that spend nearly all of the budget on columns one by one."""
 
 
 def forecasts_around(
@@ -86,10 +89,11 @@ def show_forecast(forecasts: Forecasts, epsilon: float) -> None:
     if lost:
         fewer = "fewer columns, or pairs of columns that are chosen beforehand (--pairs)"
         fewer = "or fewer classes" if of_images else fewer
+        alone = f" Single columns come nearer with {_COLUMNS_ALONE}." if _PAIRS in lost else ""
         out.print(
             f"{'Mostly' if len(lost) == len(seen) else 'Partly'} noise: with epsilon {epsilon:g} "
             f"the release would show less than half of {' and of '.join(lost)}. What helps: more "
-            f"records, {_larger(forecasts, lost)}, {fewer}."
+            f"records, {_larger(forecasts, lost)}, {fewer}.{alone}"
         )
 
 
@@ -97,7 +101,7 @@ def _to_be_seen(forecasts: Forecasts) -> dict[str, Callable[[Forecast], bool]]:
     """What such releases can show, and how to tell whether a forecast shows half of it."""
     seen: dict[str, Callable[[Forecast], bool]] = {}
     if forecasts.correlation is not None:
-        seen["how columns go together"] = forecasts.shows_pairs
+        seen[_PAIRS] = forecasts.shows_pairs
     if forecasts.without_noise is not None:
         seen["what tells classes apart"] = forecasts.shows_classes
     return seen

@@ -155,6 +155,7 @@ def test_what_is_lost_is_named_and_what_epsilon_would_show_it(
     shown = " ".join(capsys.readouterr().out.split())
     assert said in shown
     assert ("noise: with" in shown) == bool(said)
+    assert ("come nearer with --marginals 0.9 --moments 0" in shown) == (error == 0.25)
 
 
 def test_it_depends_on_no_record(dpntk: Command, tmp_path: Path) -> None:
