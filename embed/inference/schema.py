@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import re
-from collections.abc import Collection, Generator, Iterable, Mapping
+from collections.abc import Collection, Generator, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -150,7 +150,22 @@ def _rules_of(data: Path | str | pa.Table, schema: TableSchema, split: str) -> t
     found = proposed_constraints(schema.columns, source.parts())
     if not found:
         notice("constraints: no rule was found that all rows keep and would not keep by chance")
+    _notice_times_between(schema, found)
     return found
+
+
+def _notice_times_between(schema: TableSchema, rules: Sequence[str]) -> None:
+    """Tell the user once how the time between two dates could be kept."""
+    dates = {column.name for column in schema.columns if column.kind.temporal}
+    for rule in rules:
+        low, _, high = (side.strip("`") for side in rule.partition(" <= "))
+        is_held = any(" = " in other and low in other and high in other for other in rules)
+        if {low, high} <= dates and not is_held:
+            notice(
+                f"{rule}: how long it is from one to the other comes back only if the data have a "
+                f"column for that, such as 'time'; the rule is then {high} = {low} + time"
+            )
+            return
 
 
 def _found_at(data: Path | str | Frame) -> tuple[str, Path | str | pa.Table]:

@@ -205,3 +205,16 @@ def test_with_accept_each_rule_is_asked_for(
 @pytest.fixture(autouse=True)
 def _here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
+
+
+def test_of_two_dates_alone_it_is_said_how_to_keep_the_time_between(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    columns = _table()
+    draft_schema(pa.table(columns), constraints=True)
+    assert "the rule is then" not in capsys.readouterr().err  # there is a column, stay
+    del columns["stay"]
+    found = draft_schema(pa.table(columns), constraints=True).schema.constraints
+    assert "admission <= discharge" in found
+    said = " ".join(capsys.readouterr().err.split())
+    assert said.count("the rule is then discharge = admission + time") == 1
