@@ -33,6 +33,8 @@ from .untrusted import shown
 
 _ANY_WIDTH: Final = 1000
 _USUAL_WIDTH: Final = 80
+_CORNERS: Final = ("└", "┘")
+"""The corners of a table's last line."""
 _plain_console: Final = partial(Console, highlight=False, markup=False, emoji=False)
 """Shows texts literally: a file name may look like markup."""
 
@@ -158,8 +160,12 @@ def show(grid: TextTable) -> None:
 
 def as_text(grid: TextTable) -> str:
     """A table as `show` prints it without a terminal, with lines of the usual width."""
+    return _of_width(grid, _width_of(grid, _USUAL_WIDTH))
+
+
+def _of_width(grid: TextTable, width: int) -> str:
     text = io.StringIO()
-    _plain_console(file=text, width=_width_of(grid, _USUAL_WIDTH)).print(grid.table)
+    _plain_console(file=text, width=width).print(grid.table)
     return text.getvalue().rstrip("\n")
 
 
@@ -168,7 +174,17 @@ def _width_of(grid: TextTable, wanted: int) -> int:
     terminal = _plain_console()
     options = terminal.options.update(max_width=_ANY_WIDTH)
     needs = terminal.measure(grid.table, options=options)
-    return max(wanted, needs.minimum, min(needs.maximum, _USUAL_WIDTH))
+    width = max(wanted, needs.minimum, min(needs.maximum, _USUAL_WIDTH))
+    # rich shares the room out without regard to least widths, and cuts what is too wide then.
+    while width < needs.maximum and _is_cut(_of_width(grid, width)):
+        width += 1
+    return width
+
+
+def _is_cut(text: str) -> bool:
+    """Whether a table has lost its right border, by its last line."""
+    corners = {line[-1] for line in text.splitlines() if line.startswith(_CORNERS[0])}
+    return bool(corners) and corners != {_CORNERS[1]}
 
 
 def show_label(title: str, rows: Mapping[str, str], *, good: bool) -> None:

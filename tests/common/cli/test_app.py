@@ -180,6 +180,27 @@ def test_a_narrow_terminal_loses_no_figure(
         assert text in printed
 
 
+@pytest.mark.parametrize("columns", range(60, 100))
+def test_a_table_keeps_its_right_border(
+    columns: int, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """Rich narrows a column to less than its least width, and then cuts off what is too much."""
+    monkeypatch.setenv("COLUMNS", str(columns))
+    table = TextTable()
+    table.add_column(wrap=False)
+    for name, least in (("synthetic", 9), ("real", 4), ("independent columns of real", 11)):
+        table.add_column(name, right=True, min_width=least)
+    table.add_column("constant", right=True, min_width=8)
+    table.add_row("rank correlations off by", *["0.000 / 4563.652"] * 4)
+    show(table)
+    lines = capfd.readouterr().out.splitlines()
+    assert len(set(map(len, lines))) == 1
+    assert [line[-1] for line in lines if line[0] in "┏┡│└"] == [
+        {"┏": "┓", "┡": "┩", "│": "│", "└": "┘"}[line[0]] for line in lines if line[0] in "┏┡│└"
+    ]
+    assert {line[0] for line in lines} >= set("┏┡│└")
+
+
 def test_the_installed_program_runs(
     dpntk_process: Callable[..., subprocess.CompletedProcess[str]], tmp_path: Path
 ) -> None:
