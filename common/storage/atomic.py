@@ -219,9 +219,9 @@ def write_failures(path: Path) -> Iterator[None]:
         yield
     except OSError as error:
         reason = error.strerror or str(error)
+        room = "" if isinstance(error, PermissionError) else "make room or "
         raise OutputError(
-            f"cannot write {path}: {reason}; make room or choose another place"
-            f"{in_command(' with -o')}"
+            f"cannot write {path}: {reason}; {room}choose another place{in_command(' with -o')}"
         ) from error
 
 

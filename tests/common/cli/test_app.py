@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import platform
@@ -20,7 +21,7 @@ from dpntk.common.cli import app as command
 from dpntk.common.cli.app import COMMANDS
 from dpntk.common.display.console import TextTable, show
 from dpntk.common.errors import DataError
-from tests.conftest import Command
+from tests.conftest import Command, refused
 
 IMPORTED = """
 import json, sys
@@ -241,3 +242,12 @@ def test_quiet_leaves_results_warnings_and_errors(dpntk: Command, words: str) ->
     assert drafted.stderr.count("\n") == 1
     assert dpntk("demo", "--quiet").stderr.startswith("error: demo is there already")
     assert "wrote more" in dpntk("demo", "--table", "-o", "more").stderr  # as long as it was said
+
+
+def test_a_forbidden_place_is_no_bug(dpntk: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+    def forbidden(self: Path, **_: object) -> bool:
+        raise PermissionError(errno.EACCES, "Permission denied", str(self))
+
+    monkeypatch.setattr(Path, "is_dir", forbidden)
+    said = dpntk("keygen", "-o", "hidden/key")
+    refused(said, "hidden: permission denied: choose a place that you may use")

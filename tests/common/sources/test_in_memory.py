@@ -304,6 +304,10 @@ REFUSED: dict[str, tuple[Callable[[], Any], str]] = {
     "images of several sizes": (lambda: embed(([IMAGES[0], IMAGES[0][:3]], [0, 1])), "images: not"),
     "a single number": (lambda: embed((3, 4)), "images is a single value"),
     "too bright": (lambda: embed((IMAGES / 100, LABELS)), "has a value outside [0, 1]"),
+    "no number": (
+        lambda: embed((np.where(IMAGES[3, 0, 0] == IMAGES, np.nan, IMAGES), LABELS)),
+        "has a value that is no number (NaN): replace it",
+    ),
 }  # fmt: skip
 
 

@@ -96,13 +96,13 @@ def to_pixels(
     low, high = (0.0, 1.0) if value_range is None else value_range
     record = partial(_named, where, first)
     beyond = _first(~((values >= low) & (values <= high)))
-    if beyond is not None and value_range is None:
-        raise DataError(
-            f"{record(beyond)} has a value outside [0, 1]: {declare_range()} 0,255; {_OR_STORE}"
-        )
     if beyond is not None:
         if (none := _first(np.isnan(values))) is not None:
             raise DataError(f"{record(none)} has a value that is no number (NaN): replace it")
+        if value_range is None:
+            raise DataError(
+                f"{record(beyond)} has a value outside [0, 1]: {declare_range()} 0,255; {_OR_STORE}"
+            )
         cut = f"has values beyond {low:.12g} to {high:.12g}: such values are cut to these"
         form.notice_once(record(beyond), cut)
         values = values.clip(low, high)
