@@ -665,7 +665,7 @@ def bad_tar_empty(folder: Path) -> Path:
         (bad_npz_names, "holds no array named x: images are x and labels y, but there is imag"),
         (bad_npz_objects, "y holds Python objects"),
         (bad_npz_range, r"record 0 has a value outside \[0, 1\]|record 1 has a value"),
-        (bad_npz_nan, r"record 7 has a value outside \[0, 1\]"),
+        (bad_npz_nan, r"record 7 has a value that is no number \(NaN\)"),
         (
             bad_npz_label,
             "record 11 has a label below 0, but .* numbers from 0: correct it$",
