@@ -23,15 +23,12 @@ import argparse
 import itertools
 import statistics
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
-from pyarrow import parquet
 
-from dpntk.common.schema.csv_format import CsvFormat
-from dpntk.embed.inference.schema import draft_schema
 from dpntk.evaluate.tables.features import features_of
 from dpntk.evaluate.tables.options import MOST_RECORDS
 from dpntk.evaluate.tables.regressions import REGRESSIONS
@@ -44,7 +41,19 @@ from dpntk.evaluate.tables.utility import evaluate_tables
 from .baselines.copula import copula_rows
 from .material.named import named_folder
 from .sections import finished, keep
-from .tables import SEPARATOR, Data, Run, default, delta_for, independent, read, real
+from .tables import (
+    SEPARATOR,
+    Data,
+    Run,
+    default,
+    delta_for,
+    drafted,
+    independent,
+    read,
+    real,
+    split,
+    written,
+)
 
 RESULTS = Path(__file__).parent / "results/correlations.json"
 HELD_OUT = 0.25
@@ -77,15 +86,8 @@ def prepare(file: Path, seed: int, folder: Path) -> Data:
         folder: to make and to write to.
     """
     folder.mkdir()
-    whole = read(file)
-    order = np.random.default_rng(seed).permutation(len(whole))
-    held_out = round(HELD_OUT * len(whole))
-    parts = {"all": order, "train": order[held_out:], "test": order[:held_out]}
-    for name, rows in parts.items():
-        parquet.write_table(whole.take(rows), folder / f"{name}.parquet")
-    draft = draft_schema(folder / "all.parquet", None, CsvFormat())
-    schema = draft.settled(str(file), accept_from_data=True)
-    return Data(folder / "train.parquet", folder / "test.parquet", schema)
+    train, test = split(read(file), HELD_OUT, seed)
+    return written(train, test, drafted(train, test, None), folder)
 
 
 def r2_of(train: Table, test: Table, target: str) -> float:
@@ -108,14 +110,20 @@ def predictable(data: Data) -> list[str]:
     return [name for name in numbers if r2_of(train, test, name) >= PREDICTABLE]
 
 
-def result_of(data: Data, run: Run) -> dict[str, float]:
-    """The figures of a run."""
+def result_of(data: Data, run: Run, targets: Iterable[str]) -> dict[str, float]:
+    """The figures of a run.
+
+    Args:
+        data: what to embed and test on.
+        run: what to do.
+        targets: the columns of `predictable`.
+    """
     rows = METHODS[run.method](data, run)
     test = read_real_table(data.test, "test", data.schema)
     task = task_for(test, None, 1.0, MOST_RECORDS)
     found = evaluate_tables({run.method: [rows]}, test, task, run.seed)
     figures = figures_of(found[0], found, task)
-    reached = [max(r2_of(rows, test, name), -1.0) for name in predictable(data)]
+    reached = [max(r2_of(rows, test, name), -1.0) for name in targets]
     shown = {name: figures[name] for name in FIGURES if name in figures}
     size = {"rows": len(rows), "columns": len(data.schema.columns)}
     return {**shown, **({R2: statistics.fmean(reached)} if reached else {}), **size}
@@ -167,8 +175,9 @@ def main() -> None:
             missing = [run for run in runs if run.key not in results]
             if missing:
                 prepared = prepare(file, seed, Path(name) / f"{data}-{seed}")
+                targets = predictable(prepared)
                 for run in missing:
-                    results[run.key] = result_of(prepared, run)
+                    results[run.key] = result_of(prepared, run, targets)
                     keep(results, RESULTS, section(results))
             for run in runs:
                 print(run.key, results[run.key], flush=True)

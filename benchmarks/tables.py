@@ -189,18 +189,30 @@ def prepare(data: str, place: str, folder: Path) -> Data:
     files = {s: [Path(str(file)) for file in find_tables(path, s)] for s in ("train", "test")}
     train, test = (pa.concat_tables(map(read, files[split])) for split in ("train", "test"))
     if files["train"] == files["test"]:
-        order = np.random.default_rng(SPLIT_SEED).permutation(len(train))
-        held_out = round(TEST_SHARE * len(train))
-        train, test = train.take(order[held_out:]), train.take(order[:held_out])
-    for name, rows in (("train", train), ("test", test), ("all", pa.concat_tables([train, test]))):
-        parquet.write_table(rows, folder / f"{name}.parquet")
+        train, test = split(train, TEST_SHARE, SPLIT_SEED)
     beside = path / "schema.toml"
     public = beside if beside.exists() else SCHEMAS / f"{data.lower()}.toml"
-    if public.exists():
-        schema = read_schema(public)
-    else:
-        draft = draft_schema(folder / "all.parquet", label, CsvFormat())
-        schema = draft.settled(str(path), accept_from_data=True)
+    schema = read_schema(public) if public.exists() else drafted(train, test, label)
+    return written(train, test, schema, folder)
+
+
+def split(rows: pa.Table, share: float, seed: int) -> tuple[pa.Table, pa.Table]:
+    """The rows to train on, and a share of all, drawn at random, to test on."""
+    order = np.random.default_rng(seed).permutation(len(rows))
+    held_out = round(share * len(rows))
+    return rows.take(order[held_out:]), rows.take(order[:held_out])
+
+
+def drafted(train: pa.Table, test: pa.Table, label: str | None) -> TableSchema:
+    """What `dpntk schema` drafts from all rows."""
+    draft = draft_schema(pa.concat_tables([train, test]), label, CsvFormat())
+    return draft.settled("the benchmark's rows", accept_from_data=True)
+
+
+def written(train: pa.Table, test: pa.Table, schema: TableSchema, folder: Path) -> Data:
+    """The parts as Parquet files."""
+    for name, rows in (("train", train), ("test", test)):
+        parquet.write_table(rows, folder / f"{name}.parquet")
     return Data(folder / "train.parquet", folder / "test.parquet", schema)
 
 

@@ -33,8 +33,6 @@ from .untrusted import shown
 
 _ANY_WIDTH: Final = 1000
 _USUAL_WIDTH: Final = 80
-_CORNERS: Final = ("└", "┘")
-"""The corners of a table's last line."""
 _plain_console: Final = partial(Console, highlight=False, markup=False, emoji=False)
 """Shows texts literally: a file name may look like markup."""
 
@@ -183,8 +181,7 @@ def _width_of(grid: TextTable, wanted: int) -> int:
 
 def _is_cut(text: str) -> bool:
     """Whether a table has lost its right border, by its last line."""
-    corners = {line[-1] for line in text.splitlines() if line.startswith(_CORNERS[0])}
-    return bool(corners) and corners != {_CORNERS[1]}
+    return any(line.startswith("└") and not line.endswith("┘") for line in text.splitlines())
 
 
 def show_label(title: str, rows: Mapping[str, str], *, good: bool) -> None:

@@ -61,14 +61,11 @@ def for_arrow(
         path: the file.
         ahead: see `opened`.
     """
-    if isinstance(path, RemotePath):
-        return path.opened(ahead)
-    name = str(path)
-    try:
-        name.encode()
-    except UnicodeEncodeError:
-        return path.open("rb")
-    return contextlib.nullcontext(name)
+    if not isinstance(path, RemotePath):
+        with contextlib.suppress(UnicodeEncodeError):
+            str(path).encode()
+            return contextlib.nullcontext(str(path))
+    return opened(path, ahead)
 
 
 def read(path: AnyPath, most: int) -> bytes:

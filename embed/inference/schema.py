@@ -157,10 +157,12 @@ def _rules_of(data: Path | str | pa.Table, schema: TableSchema, split: str) -> t
 def _notice_times_between(schema: TableSchema, rules: Sequence[str]) -> None:
     """Tell the user once how the time between two dates could be kept."""
     dates = {column.name for column in schema.columns if column.kind.temporal}
-    for rule in rules:
-        low, _, high = (side.strip("`") for side in rule.partition(" <= "))
-        is_held = any(" = " in other and low in other and high in other for other in rules)
-        if {low, high} <= dates and not is_held:
+    parsed = replace(schema, constraints=tuple(rules)).rules
+    names = [condition.names for condition in parsed]
+    for rule, named in zip(rules, names, strict=True):
+        is_held = any(named < others for others in names)  # as in stay = discharge - admission
+        if " <= " in rule and named <= dates and not is_held:
+            low, _, high = rule.partition(" <= ")
             notice(
                 f"{rule}: how long it is from one to the other comes back only if the data have a "
                 f"column for that, such as 'time'; the rule is then {high} = {low} + time"

@@ -84,16 +84,15 @@ def show_forecast(forecasts: Forecasts, epsilon: float) -> None:
     show(table)
     out.print(_in_words(forecasts))
     (here,) = [each for each in forecasts.at if each.epsilon == epsilon]
-    seen = _to_be_seen(forecasts)
-    lost = {what: shows for what, shows in seen.items() if not shows(here)}
+    lost = {what: shows for what, shows in _to_be_seen(forecasts).items() if not shows(here)}
     if lost:
         fewer = "fewer columns, or pairs of columns that are chosen beforehand (--pairs)"
         fewer = "or fewer classes" if of_images else fewer
         alone = f" Single columns come nearer with {_COLUMNS_ALONE}." if _PAIRS in lost else ""
         out.print(
-            f"{'Mostly' if len(lost) == len(seen) else 'Partly'} noise: with epsilon {epsilon:g} "
-            f"the release would show less than half of {' and of '.join(lost)}. What helps: more "
-            f"records, {_larger(forecasts, lost)}, {fewer}.{alone}"
+            f"{'Mostly' if forecasts.mostly_noise(here) else 'Partly'} noise: with epsilon "
+            f"{epsilon:g} the release would show less than half of {' and of '.join(lost)}. What "
+            f"helps: more records, {_larger(forecasts, lost)}, {fewer}.{alone}"
         )
 
 
