@@ -39,14 +39,16 @@ def require_absent(path: Path, *, overwrite: bool, cost: str, begins: bytes) -> 
     Raises:
         OutputError: something is there and may not be replaced, or no file can be written there.
     """
-    if path.is_dir():
+    with write_failures(path):
+        is_folder, exists = path.is_dir(), path.exists()
+    if is_folder:
         raise OutputError(f"{path} is a folder: name a file")
-    if path.exists() and not _begins(path, begins):
+    if exists and not _begins(path, begins):
         raise OutputError(
             f"{path} is another kind of file than what is to be written, and is left alone: choose "
             "another name"
         )
-    if path.exists() and not overwrite:
+    if exists and not overwrite:
         raise OutputError(
             f"{path} already exists and {cost}: "
             f"choose another name, or add {argument('overwrite', True)} to replace it"
@@ -68,7 +70,9 @@ def require_writable_folder(folder: Path) -> None:
     Raises:
         OutputError: the folder is missing or cannot be written to.
     """
-    if not folder.is_dir():
+    with write_failures(folder):
+        there = folder.is_dir()
+    if not there:
         elsewhere = f"choose another place{in_command(' with -o')}"
         raise OutputError(f"{folder} is not a folder: create it, or {elsewhere}")
     with write_failures(folder), tempfile.TemporaryFile(dir=folder):

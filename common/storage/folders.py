@@ -89,7 +89,9 @@ def require_replaceable_folder(path: Path, *, marker: str, ours: Collection[str]
         OutputError: `path` is a file, a folder with other things in it, or one that cannot be
             replaced or created.
     """
-    if path.is_dir() and (path.samefile(".") or path.is_mount()):
+    with write_failures(path):
+        irreplaceable = path.is_dir() and (path.samefile(".") or path.is_mount())
+    if irreplaceable:
         raise OutputError(
             f"{path} is no folder that can be replaced: name one in it{in_command(' with -o')}, "
             f"such as {path / 'synthetic'}"
