@@ -12,7 +12,7 @@ from ...common.ledger import Ledger, PrivacyBudget
 from ...common.storage.atomic import followed, require_absent
 from ...common.storage.container import EMBEDDING_BEGINS
 from ...common.storage.locks import locked
-from .data_sets import declare, declared_ledger
+from .data_sets import data_sets_of, declare, declared_ledger
 from .file import Embedding, load_embedding, write_embedding
 
 COST: Final = "is an embedding that releases may refer to"
@@ -30,7 +30,7 @@ def save_embedding(
 
     Guarantee:
         No release and no ceiling is forgotten: an embedding that replaces an earlier one takes over
-        its ledger and its ceilings, of which the lowest binds. Once there are releases from the
+        its ledger, its ceilings, of which the lowest binds, and its data sets. Once there are releases from the
         embedding, from the one that it replaces, or from others of the data set, a ceiling can be
         lowered but not raised. (docs/privacy/proofs.md, statement 11.)
 
@@ -61,13 +61,14 @@ def save_embedding(
     with locked(path):
         require_absent(path, overwrite=overwrite, cost=COST, begins=EMBEDDING_BEGINS)
         before = require_not_raised(ceiling, path)
+        names = data_sets_of(load_embedding(path)) if path.exists() else ()
         if ceiling is not None:
             _require_not_raised(ceiling, path, before, embedding.ledger, declared_ledger(embedding))
         ledger = before.with_later(embedding.ledger).with_earlier(embedding.schema.spent)
         ledger = replace(ledger, ceiling=ceiling or ledger.ceiling)
         embedding = replace(embedding, ledger=ledger)
-        if data_set is not None:
-            declare(data_set, embedding, path)
+        for name in dict.fromkeys([*names, *([] if data_set is None else [data_set])]):
+            declare(name, embedding, path)
         write_embedding(embedding, path)
 
 
@@ -84,9 +85,11 @@ def require_not_raised(ceiling: PrivacyBudget | None, path: Path) -> Ledger:
         BudgetError: the ceiling would be raised.
         EmbeddingError: the embedding at `path` is damaged.
     """
-    ledger = load_embedding(path).ledger if path.exists() else Ledger()
-    _require_not_raised(ceiling, path, ledger)
-    return ledger
+    if not path.exists():
+        return Ledger()
+    before = load_embedding(path)
+    _require_not_raised(ceiling, path, before.ledger, declared_ledger(before))
+    return before.ledger
 
 
 def _require_not_raised(ceiling: PrivacyBudget | None, path: Path, *ledgers: Ledger) -> None:

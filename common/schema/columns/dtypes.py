@@ -24,8 +24,6 @@ LARGEST: Final = 2.0**53
 _LARGEST_FLOAT32: Final = 3.4e38
 NUMBER: Final = re.compile(r"-?[0-9]+(\.[0-9]+)?([eE][+-]?[0-9]{1,3})?")
 """The spelling of categories that are numbers; Arrow reads all of these."""
-TRUTHS: Final = {"false": 0, "true": 1}
-"""Texts that are truth values, in small letters, and the numbers that these are."""
 
 
 def range_of_integers(dtype: str) -> tuple[int, int]:

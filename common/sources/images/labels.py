@@ -15,7 +15,7 @@ from ...display.console import notice
 from ...display.text import some_of
 from ...errors import DataError, SchemaError
 from ...schema.classes import MOST_CLASSES, numbered
-from ...schema.columns.dtypes import TRUTHS
+from ...schema.columns.spellings import TRUTHS, number_in, truth_of
 from ...schema.origin import Origin
 from ..base import require_labels
 from ..options import SourceOptions
@@ -53,6 +53,8 @@ class Classes:
             DataError: a label is not a whole number, or may have been rounded.
             SchemaError: a label stands for no class.
         """
+        if labels.dtype.kind == "b":
+            _require_truths(self.names, where)
         labels = _plain(labels, first, where)
         if self.labels is None:
             require_labels(labels, len(self.names), first, where)
@@ -125,8 +127,8 @@ def classes_of_texts(
 ) -> tuple[Classes, dict[str, int]]:
     """The classes of labels in a text file, where numbers are texts, too.
 
-    Labels are names of classes. If none of the declared names is a number, labels that are numbers
-    are indices of classes, from 0.
+    Labels are names of classes. If no program takes a declared name for a number, labels that are
+    numbers are indices of classes, from 0.
 
     Guarantee:
         The class of a label follows from the label and the names of classes alone, not from other
@@ -152,7 +154,8 @@ def classes_of_texts(
     else:
         classes = labelled_classes(options, [np.array([*plain.values()])], where, texts=True)
     known = {name: index for index, name in enumerate(classes.names)}
-    if options.class_names is not None and not any(map(_WHOLE.fullmatch, classes.names)):
+    of_numbers = any(number_in(name) is not None for name in classes.names)
+    if options.class_names is not None and not of_numbers:
         known = {name: index for index, name in enumerate(numbered(len(classes.names)))} | known
         if any(map(_WHOLE.fullmatch, plain.values())):
             meanings = [f"{index} is {name}" for index, name in enumerate(classes.names)]
@@ -224,13 +227,28 @@ def _require_one_meaning(names: tuple[str, ...], where: str) -> None:
         SchemaError: a name is a number or a truth value, but not the index of its class.
     """
     for index, name in enumerate(names):
-        whole = _whole_as_such(name)
-        number = int(whole) if _WHOLE.fullmatch(whole) else TRUTHS.get(name.lower(), index)
-        if number != index:
+        number = number_in(name)
+        if number is None:
+            number = TRUTHS.get(name.lower())
+        if number not in (None, index):
             raise SchemaError(
                 f"{where}: labels are numbers, counted from 0, and number {index} is the class "
                 f"{name}, which is another number: store labels as texts, the names of their "
                 "classes, or name all classes by numbers or none"
+            )
+
+
+def _require_truths(names: tuple[str, ...], where: str) -> None:
+    """Refuse truth values as labels if a name is one, in some program, and means another class.
+
+    Raises:
+        SchemaError: there is such a name.
+    """
+    for index, name in enumerate(names):
+        if truth_of(name) not in (None, index):
+            raise SchemaError(
+                f"{where}: labels are truth values, and the class {name}, which is one in some "
+                f"programs, is number {index}: store labels as texts, the names of their classes"
             )
 
 

@@ -13,10 +13,9 @@ from numpy.typing import NDArray
 from ...errors import SchemaError
 from ...schema.columns.codes import MISSING
 from ...schema.columns.column import Column
-from ...schema.columns.dtypes import NUMBER, TRUTHS
+from ...schema.columns.spellings import number_in, truth_of
 from ...schema.csv_format import CsvFormat
 from ..arrow_types import type_name
-from .decimals import with_points
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -35,8 +34,8 @@ class CategoryFinder:
     """Finds values among the categories of a column.
 
     A text belongs to the category that is written the same. Otherwise equal numbers belong to the
-    same category: 1, 1.0, Decimal("1.00"), True, and the texts "1.0" and "true" all belong to "1",
-    unless one of them is a category itself. If several categories are the same number, numbers
+    same category: 1, 1.0, Decimal("1.00"), True, and the texts "1.0", "+1" and "true" all belong to
+    "1", unless one of them is a category itself. If several categories are the same number, numbers
     belong to the shortest.
 
     Guarantee:
@@ -49,7 +48,7 @@ class CategoryFinder:
     """
 
     def __init__(self, column: Column, form: CsvFormat) -> None:
-        self._column, self._form = column, form
+        self._column, self._decimal = column, form.decimal
         floats: dict[str, Callable[[Number], float]] = {"float32": _float32, "float64": float}
         self._floats = floats.get(column.dtype)
         claims = self._claims()
@@ -57,8 +56,8 @@ class CategoryFinder:
         self._several = {number for number, found in claims.items() if len(set(found)) > 1}
         whole = (
             n
-            for n in map(_number, column.categories)
-            if n is not None and n == n.to_integral_value()
+            for n in map(self._number, column.categories)
+            if n is not None and n.is_finite() and n == n.to_integral_value()
         )
         self._largest = max(map(abs, whole), default=Decimal(0))
 
@@ -105,21 +104,27 @@ class CategoryFinder:
         codes: NDArray[np.int64] = listed.to_numpy(zero_copy_only=False).astype(np.int64)
         others = codes == MISSING
         if self._numbers and others.any():
-            unlisted = with_points(texts.filter(pyarrow.array(others)), self._form)
-            codes[others] = for_each(unlisted, self._of_text)
+            codes[others] = for_each(texts.filter(pyarrow.array(others)), self._of_text)
         return codes
 
     def _of_text(self, text: str) -> int:
-        number: Number | None = _number(text)
-        number = _truth(text) if number is None else number
+        number: Number | None = self._number(text)
+        number = truth_of(text) if number is None else number
         return MISSING if number is None else self._of_number(number)
+
+    def _number(self, text: str) -> Decimal | None:
+        return number_in(text, self._decimal)
 
     def _of_stored(self, number: Number) -> int:
         """The category of a number that no text was, or may have been; `_SEVERAL` if unknown."""
-        return _SEVERAL if self._held(number) in self._several else self._of_number(number)
+        held = self._held(number)
+        unknown = held in self._several or float(held) in self._several
+        return _SEVERAL if unknown else self._of_number(number)
 
     def _of_number(self, number: Number) -> int:
-        return self._numbers.get(self._held(number), MISSING)
+        held = self._held(number)
+        # The nearest float may be that of a category which is written with other digits.
+        return self._numbers.get(held, self._numbers.get(float(held), MISSING))
 
     def _held(self, number: Number) -> Number:
         """A number, as the column's type stores it."""
@@ -128,20 +133,19 @@ class CategoryFinder:
     def _claims(self) -> dict[Number, list[int]]:
         """The indices of categories that are a number, by number; the preferred one comes first."""
         ranked = sorted(enumerate(self._column.categories), key=lambda each: len(each[1]))
-        numbers = [(n, index) for index, text in ranked if (n := _number(text)) is not None]
+        numbers = [(n, index) for index, text in ranked if (n := self._number(text)) is not None]
         found: dict[Number, list[int]] = {}
         for number, index in numbers:
-            if math.isfinite(held := self._held(number)):
-                found.setdefault(held, []).append(index)
-        # Floats round fractions. 32-bit floats keep their values when a program converts them to 64
-        # bits.
+            found.setdefault(self._held(number), []).append(index)
+        # Floats round fractions, and very large numbers to infinity. 32-bit floats keep their
+        # values when a program converts them to 64 bits.
         in_memory: tuple[Callable[[Number], float], ...] = (float, _float32)
         for rounded in in_memory:
             for number, index in numbers:
-                if math.isfinite(value := rounded(number)) and value % 1:
+                if (value := rounded(number)) % 1:  # of infinity this is not a number
                     found.setdefault(value, []).append(index)
         for index, text in ranked:
-            if (truth := _truth(text)) is not None:
+            if (truth := truth_of(text)) is not None:
                 found.setdefault(truth, []).append(index)
         return found
 
@@ -167,40 +171,50 @@ def for_each(values: pa.Array, find: Callable[[Any], int]) -> NDArray[np.int64]:
     return answers
 
 
-def numbers_among(texts: tuple[str, ...], form: CsvFormat) -> frozenset[float]:
-    """The texts that are numbers, as CSV files of this format write them, for `is_among`."""
-    import pyarrow
-
-    written = with_points(pyarrow.array(texts, pyarrow.string()), form).to_pylist()
-    numbers = [number for number in map(_number, written) if number is not None]
-    rounded = {float(number) for number in numbers}
-    # Also fractions as 32-bit floats round them, however these are stored now.
-    rounded |= {short for short in map(_float32, numbers) if math.isfinite(short) and short % 1}
-    return frozenset(filter(math.isfinite, rounded))
-
-
-def is_among(value: Number | str, numbers: frozenset[float]) -> bool:
-    """Whether a value is one of the given numbers, however it is stored or written.
+class StandIns:
+    """The texts that stand for missing values, and the numbers and truth values that these are.
 
     Guarantee:
-        All are compared as the nearest float, because a program may have converted integers to
+        Numbers are compared as the nearest float, because a program may have converted integers to
         floats if another row lacks a value. So the type decides nothing. (docs/privacy/proofs.md,
         statement 3.)
-
-    Args:
-        value: a number, or a text with a decimal point.
-        numbers: the result of `numbers_among`.
     """
-    number = _number(value) if isinstance(value, str) else value
-    return number is not None and float(number) in numbers
 
+    def __init__(self, form: CsvFormat) -> None:
+        self._decimal = form.decimal
+        numbers = [n for text in form.missing if (n := number_in(text, form.decimal)) is not None]
+        # Also fractions as 32-bit floats round them, however these are stored now.
+        fractions = {short for short in map(_float32, numbers) if math.isfinite(short) and short % 1}
+        self._numbers = {float(number) for number in numbers} | fractions
+        self._truths = {truth for text in form.missing if (truth := truth_of(text)) is not None}
 
-def _number(text: str) -> Decimal | None:
-    return Decimal(text) if NUMBER.fullmatch(text) else None
+    def are(self, values: pa.Array) -> NDArray[np.bool_]:
+        """Which values are one of these numbers or truth values, however they are stored or written.
 
+        Args:
+            values: texts, numbers or truth values; of any others, none is.
+        """
+        from pyarrow import types
 
-def _truth(text: str) -> int | None:
-    return TRUTHS.get(text.lower())
+        kind = values.type
+        of_numbers = types.is_integer(kind) or types.is_floating(kind) or types.is_decimal(kind)
+        found = np.zeros(len(values), dtype=np.bool_)
+        if self._numbers and of_numbers:
+            found = for_each(values, lambda value: self._as_float(value) in self._numbers) == 1
+        elif self._truths and types.is_boolean(kind):
+            found = for_each(values, lambda value: value in self._truths) == 1
+        elif (self._numbers or self._truths) and types.is_string(kind):
+            found = for_each(values, self._is) == 1
+        return found
+
+    def _is(self, text: str) -> bool:
+        number = number_in(text, self._decimal)
+        if number is None:
+            return truth_of(text) in self._truths
+        return self._as_float(number) in self._numbers
+
+    def _as_float(self, number: Number) -> float:
+        return float(number)
 
 
 def _float32(number: Number) -> float:

@@ -188,8 +188,9 @@ def _require_one_kind(column: Any) -> None:  # noqa: ANN401
     A column of arbitrary Python objects gets one type from all of them. An integer would turn short
     floats into integers; a float would turn truth values into numbers, and integers from 2^63 on
     into negative ones; a time would turn everything that can be an integer into days or
-    microseconds; a day would cut the time of day off all times; and a first time decides whether a
-    later one with a time zone becomes the time on its own clock or that in Greenwich.
+    microseconds; a day would cut the time of day off all times; a first time decides whether a
+    later one with a time zone becomes the time on its own clock or that in Greenwich; and a long
+    duration makes objects of all, which lose what is below a microsecond, downwards.
 
     Guarantee:
         How a value is read does not depend on others. (docs/privacy/proofs.md, statement 3.)
@@ -218,6 +219,8 @@ def _require_one_kind(column: Any) -> None:  # noqa: ANN401
         raise TypeError("something else beside dates, times or durations")
     if len({issubclass(kind, _DURATIONS) for kind in times}) > 1:
         raise TypeError("durations beside dates or times")
+    if times and any(getattr(value, "nanoseconds", 0) for value in values):
+        raise TypeError("durations with a part below a microsecond among Python objects")
     if times:  # most object columns hold texts, and no value needs a check
         dated = [value for value in values if isinstance(value, _DATES)]
         if len(set(map(_is_day, dated))) > 1:

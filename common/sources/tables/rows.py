@@ -17,7 +17,7 @@ from ...display.text import counted
 from ...errors import DataError, SchemaError
 from ...schema.columns.codes import MISSING, UNLISTED
 from ...schema.columns.column import Column
-from ...schema.columns.dates import DAY, ISO_DATE, DateFormat
+from ...schema.columns.dates import DAY, DateFormat
 from ...schema.columns.dtypes import PER_SECOND
 from ...schema.columns.durations import DurationFormat
 from ...schema.columns.kinds import ColumnKind, Missing
@@ -27,7 +27,7 @@ from ...schema.table import TableSchema
 from ..arrow_types import type_name
 from ..base import Batch, regrouped
 from ..prefetch import read_ahead
-from .categories import CategoryFinder, for_each, is_among, numbers_among
+from .categories import CategoryFinder, StandIns
 from .decimals import with_points
 
 if TYPE_CHECKING:
@@ -231,10 +231,8 @@ class RowReader:
             if types.is_timestamp(kind):
                 what = "has a time zone: store the times without one"
             raise SchemaError(f"{at.where}: column {column.name!r} {what}")
-        formats = column.date_format, DateFormat(ISO_DATE)
-        steps, missing = (
-            np.floor_divide(each, column.seconds) for each in (seconds, self._stand_ins(*formats))
-        )
+        stand_ins = np.concatenate([self._stand_ins(column.date_format), self._iso_stand_ins()])
+        steps, missing = (np.floor_divide(each, column.seconds) for each in (seconds, stand_ins))
         return np.where(absent | np.isin(steps, missing), np.nan, steps)
 
     def _durations(self, values: pa.Array, at: _Place) -> NDArray[np.float64]:
@@ -261,7 +259,7 @@ class RowReader:
         )
         return np.where(absent | np.isin(steps, missing), np.nan, steps)
 
-    def _stand_ins(self, *formats: DateFormat | DurationFormat) -> NDArray[np.float64]:
+    def _stand_ins(self, form: DateFormat | DurationFormat) -> NDArray[np.float64]:
         """Times or durations that stand for missing ones, in seconds; NaN, which equals nothing.
 
         Programs convert a column's texts to dates if all of them can be, and otherwise leave texts.
@@ -270,8 +268,11 @@ class RowReader:
         """
         import pyarrow
 
-        texts = pyarrow.array(self._schema.csv.missing, pyarrow.string())
-        return np.concatenate([each.parse(texts) for each in formats])
+        return form.parse(pyarrow.array(self._schema.csv.missing, pyarrow.string()))
+
+    def _iso_stand_ins(self) -> NDArray[np.float64]:
+        """The same for texts that are dates or times to programs which know no column's format."""
+        return np.array([_iso_seconds(text) for text in self._schema.csv.missing])
 
     def _codes(self, values: pa.Array, at: _Place) -> NDArray[np.int64]:
         """The indices of categories, `MISSING` or `UNLISTED`."""
@@ -341,7 +342,8 @@ def missing_in(values: pa.Array, form: CsvFormat) -> NDArray[np.bool_]:
     """Which values are missing, including those that the CSV format declares as missing.
 
     If a declared one is a number, such as -9, every value that is the same float counts, however it
-    is stored or written: a program that converts integers to floats writes -9.0.
+    is stored or written: a program that converts integers to floats writes -9.0. If it is a truth
+    value, every value counts that is the same.
     """
     import pyarrow
     from pyarrow import compute, types
@@ -351,13 +353,7 @@ def missing_in(values: pa.Array, form: CsvFormat) -> NDArray[np.bool_]:
         stand_ins = pyarrow.array(form.missing, pyarrow.string())
         found = compute.or_(found, compute.is_in(values, value_set=stand_ins))
     missing: NDArray[np.bool_] = np.array(found)
-    numbers = numbers_among(form.missing, form)
-    kind = values.type
-    of_numbers = types.is_integer(kind) or types.is_floating(kind) or types.is_decimal(kind)
-    if numbers and (of_numbers or types.is_string(kind)):
-        written = values if of_numbers else with_points(values, form)
-        missing |= for_each(written, lambda value: is_among(value, numbers)) == 1
-    return missing
+    return missing | StandIns(form).are(values)
 
 
 def plain(values: pa.Array) -> pa.Array:
@@ -370,6 +366,17 @@ def plain(values: pa.Array) -> pa.Array:
     if types.is_large_string(values.type) or types.is_null(values.type):
         values = values.cast(pyarrow.string())
     return values
+
+
+def _iso_seconds(text: str) -> float:
+    """Seconds of a date or time as Arrow reads it without being told a format; NaN if it cannot."""
+    import pyarrow
+
+    for unit in ("us", "ns"):  # the latter for more digits, the former for more years
+        with contextlib.suppress(pyarrow.ArrowInvalid):
+            steps = pyarrow.scalar(text.strip()).cast(pyarrow.timestamp(unit)).value
+            return float(steps // PER_SECOND[unit])
+    return float("nan")
 
 
 def _first_no_number(texts: Any) -> int:  # noqa: ANN401 - pyarrow is untyped

@@ -213,6 +213,23 @@ def test_a_ceiling_counts_what_the_data_set_was_released_from_before(
     assert dpntk(*copy, 1.1, "--overwrite").code == 0
 
 
+def test_what_is_written_over_an_embedding_stays_in_its_data_sets(
+    dpntk: Command, folder: Path
+) -> None:
+    """Whatever is said of a data set then: the ceiling of another one in the old set binds."""
+    for width, ceiling in ((5, ("--budget-eps", 1.2, "--budget-delta", 1e-3)), (6, ())):
+        embed(dpntk, folder, width, "--data-set", "digits", *ceiling)
+    assert dpntk("release", "5.h5", *PROMISE).code == 0
+    raised = ("--data-set", "others", "--budget-eps", 9, "--budget-delta", 1e-3)
+    for width, options in ((7, ()), (8, raised)):
+        over = ("embed", folder, "--width", width, "-o", "6.h5", "--overwrite", *options)
+        assert dpntk(*over).code == 0
+        again = dpntk("release", "6.h5", *PROMISE, "--compose", "-o", "second.h5")
+        refused(again, "the budget of epsilon 1.2 at delta 0.001 does not allow this release")
+    assert "--data-set digits" in dpntk("budget", "6.h5").stdout
+    assert "--data-set others" in dpntk("budget", "6.h5").stdout
+
+
 def entry(name: str) -> Entry:
     multiplier = noise_multiplier(1.0, 1e-3)
     return Entry(name, "2026", 1.0, 1e-3, Adjacency.REPLACE_ONE, multiplier, multiplier)

@@ -109,16 +109,20 @@ def test_numbers_below_0_can_be_named(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("kind", NUMBERED)
 def test_other_names_are_of_numbers_in_their_order(tmp_path: Path, kind: str) -> None:
-    """As they have always been: also 0 to 2, and names of which one is no number."""
+    """As they have always been: also 0 to 2, and names of which one is no number or its own."""
     path = KINDS[kind](tmp_path / "data")
-    for declared in (("0", "1", "2"), ("0", "x", "2"), ("01", "x", "two")):
+    for declared in (("0", "1", "2"), ("0", "x", "2"), ("x", "01", "two")):
         names, _ = classes_of(path, SourceOptions(class_names=declared))
         assert names == [declared[label] for label in LABELS]
 
 
 @pytest.mark.parametrize("kind", NUMBERED)
 @pytest.mark.parametrize(
-    "declared", [("x", "1", "0"), ("1.0", "0.0", "x"), ("true", "false", "x"), ("x", "0", "y")]
+    "declared",
+    [
+        ("x", "1", "0"), ("1.0", "0.0", "x"), ("true", "false", "x"), ("x", "0", "y"),
+        ("01", "02", "x"), ("+1", "x", "y"), ("x", ".5", "y"), ("x", "y", "inf"),
+    ],
 )
 def test_numbers_are_refused_where_they_would_be_another_class_as_texts(
     tmp_path: Path, kind: str, declared: tuple[str, ...]

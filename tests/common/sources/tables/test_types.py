@@ -13,7 +13,7 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 from numpy.typing import NDArray
-from pyarrow import compute
+from pyarrow import compute, csv
 
 from dpntk.common.errors import DataError, DpntkError, SchemaError
 from dpntk.common.schema.columns.codes import MISSING
@@ -25,7 +25,7 @@ from dpntk.common.schema.table import TableSchema
 from dpntk.common.sources import open_source
 from dpntk.common.sources.options import SourceOptions
 from dpntk.common.sources.tables import categories, frames, rows
-from dpntk.common.sources.tables.categories import CategoryFinder
+from dpntk.common.sources.tables.categories import CategoryFinder, StandIns
 from dpntk.common.sources.tables.frames import FrameSource
 from dpntk.common.sources.tables.table import TableSource
 
@@ -83,6 +83,10 @@ def in_csv_read_by_pandas(values: list[Any], folder: Path) -> pd.DataFrame:
     return pd.read_csv(in_csv(values, folder))
 
 
+def in_csv_read_by_arrow(values: list[Any], folder: Path) -> pa.Table:
+    return csv.read_csv(in_csv(values, folder))
+
+
 def in_parquet(values: list[Any], folder: Path) -> Path:
     frame_of(values).to_parquet(folder / "a.parquet")
     return folder / "a.parquet"
@@ -90,9 +94,9 @@ def in_parquet(values: list[Any], folder: Path) -> Path:
 
 WAYS: tuple[Store, ...] = (
     as_pandas_has_it, as_objects, as_pandas_categories, as_nullable, through_numpy, as_arrow,
-    in_csv, in_csv_read_by_pandas, in_parquet,
+    in_csv, in_csv_read_by_pandas, in_csv_read_by_arrow, in_parquet,
 )  # fmt: skip
-FILES = (in_csv, in_csv_read_by_pandas, in_parquet)
+FILES = (in_csv, in_csv_read_by_pandas, in_csv_read_by_arrow, in_parquet)
 
 
 def choices(*categories: str, dtype: str = "string") -> Column:
@@ -116,6 +120,8 @@ STAYS = Column(
     "x", ColumnKind.DURATION, "duration[us]", -10_000, 10_000, unit=TimeUnit.SECOND,
     missing=Missing.INDICATOR,
 )  # fmt: skip
+LATEST = "2051-01-01 00:00:00"
+NEVER = "2050-01-01T00:00:00", "2049-01-01 00:00"
 NUMBERS = [
     None, float("nan"), pd.NA, 0, 1, 1.0, 2.5, -7, True, Decimal("1"), Decimal("0.001"),
     Decimal("1e-20"), Decimal("1e30"), np.float32(0.1), np.float16(0.1), np.longdouble(1),
@@ -152,12 +158,29 @@ COLUMNS: dict[str, tuple[Column, list[Any], list[Any]]] = {
     "days": (DAYS, [dt.date(2000 + k, 1, 1) for k in range(4)], MOMENTS),
     "times": (TIMES, [dt.datetime(2000 + k, 1, 1, 7, 9) for k in range(4)], MOMENTS),
     "stays": (STAYS, [dt.timedelta(hours=k, seconds=9) for k in range(-2, 2)], LENGTHS),
+    "parts of a stay": (STAYS, [pd.Timedelta(-999_999_999 - k, "ns") for k in range(4)], LENGTHS),
     "amounts, some missing": (AMOUNT, [-9.9, 2.0, -9.9, 999.0], NUMBERS),
     "amounts, some missing by a large number": (AMOUNT, [LAST, 2, LAST, 999], NUMBERS),
     "codes, some missing": (choices("1", "2"), [-9.9, 2.0, -9.9, 1.0], NUMBERS),
     "codes, some missing by a large number": (choices("1", "2"), [LAST, 2, LAST, 1], NUMBERS),
+    # Texts that other programs take for numbers, truth values or times, if all of them can be.
+    "signs": (choices("+1", "7"), ["+1", "7", "+1", "2"], NUMBERS),
+    "signs of others": (choices("1", "7"), ["+1", "7", "+1", "2"], NUMBERS),
+    "points": (choices(".5", "7."), [".5", "7.", ".5", "2"], NUMBERS),
+    "points of others": (choices("0.5", "7"), [".5", "7.", ".5", "2"], NUMBERS),
+    "many digits": (choices("0.1", "7"), ["0.1000000000000000055", "7", "0.1", "2"], NUMBERS),
+    "infinity": (choices("inf", "7"), ["inf", "7", "inf", "2"], NUMBERS),
+    "too large": (choices("1e400", "7"), ["1e400", "7", "inf", "2"], NUMBERS),
+    "blanks": (choices(" 1", "7"), [" 1", "7", " 1", "2"], NUMBERS),
+    "signs of amounts": (AMOUNT, ["+1", ".5", "5.", "2"], NUMBERS),
+    "signs, some missing": (choices("1", "7"), ["+8", "7", "8.0", "1"], NUMBERS),
+    "signs of amounts, some missing": (AMOUNT, ["+8", "7", "8.0", "1"], NUMBERS),
+    "infinity, some missing": (choices("1", "7"), ["inf", "7", "inf", "1"], NUMBERS),
+    "truth, some missing": (choices("true"), ["False", "true", "false", "True"], NUMBERS),
+    "days, some missing": (DAYS, [LATEST, "2001-01-01", LATEST, "2003-02-01"], MOMENTS),
+    "times, some missing": (TIMES, [*NEVER, "2001-01-01 05:06:07", NEVER[0]], MOMENTS),
 }
-MISSING_TEXTS = ("", "-9.9", str(LAST))
+MISSING_TEXTS = ("", "-9.9", str(LAST), "+8", "inf", "False", LATEST, *NEVER)
 
 
 def changed(name: str, store: Store, folder: Path) -> tuple[list[str], int]:
@@ -191,8 +214,10 @@ def changed(name: str, store: Store, folder: Path) -> tuple[list[str], int]:
 @pytest.mark.parametrize("name", COLUMNS)
 @pytest.mark.filterwarnings("ignore::RuntimeWarning", "ignore::UserWarning")
 def test_one_row_changes_how_no_other_is_read(name: str, store: Store, tmp_path: Path) -> None:
-    if name == "stays" and store in (in_csv, in_csv_read_by_pandas):
+    if "stay" in name and store in (in_csv, in_csv_read_by_pandas, in_csv_read_by_arrow):
         pytest.skip("pandas writes durations that are negative as nobody else does")
+    if name == "parts of a stay" and store is as_objects:
+        pytest.skip("they are all refused")
     if name.startswith("large numbers") and store in (as_nullable, in_csv):
         pytest.skip("pandas has made floats of them before, and says whole numbers or texts")
     found, times = changed(name, store, tmp_path)
@@ -263,7 +288,7 @@ def test_mutants_that_go_by_the_type_are_found(
         mutant.setattr(categories, "_MOST_EXACT", dict.fromkeys((16, 32, 64), float("inf")))
         assert changed("large numbers", as_pandas_has_it, tmp_path)[0]
     with monkeypatch.context() as mutant:
-        mutant.setattr(rows, "is_among", lambda value, numbers: value in numbers)
+        mutant.setattr(StandIns, "_as_float", lambda _, number: number)
         for name in (name for name in COLUMNS if "missing by a large number" in name):
             assert changed(name, as_pandas_has_it, tmp_path)[0], name
 
