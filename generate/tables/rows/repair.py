@@ -39,6 +39,10 @@ _NEAR: Final = 12
 _FOR_EACH: Final = 25
 """All rows together try at most 25 times as many partners as there are rows."""
 _ROUNDS: Final = 10
+_SIMPLE_ROUNDS: Final = 5
+"""In later rounds, a change that breaks other rules is avoided: one may undo what another did."""
+_OF_BREAKING: Final = 10.0
+"""Cost of another rule that is broken then."""
 _OF_LABEL: Final = 4.0
 """Cost of changing a label; any other category costs 1, and a number its move relative to its
 range."""
@@ -77,9 +81,9 @@ def repair(
     repairs = _Repairs(values, schema, rules, random)
     for rule in rules:
         repairs.exchange(rule)
-    for _ in range(_ROUNDS):
+    for attempt in range(_ROUNDS):
         for rule in rules:
-            repairs.fulfil(rule)
+            repairs.fulfil(rule, careful=attempt >= _SIMPLE_ROUNDS)
         if not _broken(rules, values).any():
             return broken
     repairs.copy()
@@ -110,6 +114,7 @@ class _Repairs:
         self._rules = rules
         self._random = random
         self._names = sorted(frozenset().union(*(rule.names for rule in rules)))
+        self._careful = False
         self._following = _following(rules)
         count = len(next(iter(values.values())))
         self._labels = (
@@ -177,8 +182,14 @@ class _Repairs:
         both = np.concatenate([better, better])
         self._values[name][rows[both]] = after[name][both]
 
-    def fulfil(self, rule: Condition) -> None:
-        """Set values in the rows that break a rule, so that they keep it."""
+    def fulfil(self, rule: Condition, *, careful: bool = False) -> None:
+        """Set values in the rows that break a rule, so that they keep it.
+
+        Args:
+            rule: the rule.
+            careful: whether to avoid changes that break other rules.
+        """
+        self._careful = careful
         rows = np.flatnonzero(rule.truth(self._values).fails)
         if not len(rows):
             return
@@ -250,17 +261,23 @@ class _Repairs:
 
     def _moved(self, comparison: Comparison, values: Values) -> tuple[Values, NDArray[np.float64]]:
         """Move one number in each row as far as necessary; or several, as far as they can."""
-        singly: list[Values] = []
+        terms: Sequence[tuple[str, float]] = comparison.terms
+        several = [terms]
+        if self._careful:
+            several = [[term for term in terms if term is not one] for one in terms] + several
+        found: list[Values] = []
         costs: list[NDArray[np.float64]] = []
-        together, cost_together = values, np.zeros(len(next(iter(values.values()))))
-        for name, factor in comparison.terms:
-            column = self._schema.by_name[name]
-            moved, cost = _move(comparison, values, column, factor)
-            singly.append(moved)
-            costs.append(cost * self._eagerness(name))
-            together, cost = _move(comparison, together, column, factor)
-            cost_together = cost_together + cost
-        return _cheapest(comparison, [*singly, together], [*costs, cost_together + 1.0])
+        for way in [*([term] for term in terms), *several]:
+            moved, total = values, np.zeros(len(next(iter(values.values()))))
+            for name, factor in way:
+                moved, cost = _move(comparison, moved, self._schema.by_name[name], factor)
+                total = total + cost
+            found.append(moved)
+            costs.append(total * self._eagerness(way[0][0]) if len(way) == 1 else total + 1.0)
+            if self._careful:
+                others = (rule for rule in self._rules if rule is not comparison)
+                costs[-1] += _OF_BREAKING * sum(rule.truth(moved).fails for rule in others)
+        return _cheapest(comparison, found, costs)
 
     def copy(self) -> None:
         """Copy the values in rules from other rows, where rules are still broken."""

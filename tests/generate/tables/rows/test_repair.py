@@ -161,6 +161,22 @@ def test_a_category_changes_as_rarely_as_it_can() -> None:
     assert np.array_equal(np.bincount(values["sex"] + 1), np.bincount(before["sex"] + 1))
 
 
+@pytest.mark.parametrize(
+    "constraints",
+    [
+        ("total = 150", "total = a + b"),
+        ("total = a + b", "total = 150"),
+        ("total > 149.5 and ill = yes", "total = a + b", "a >= b"),
+        ("a = 100", "b <= a - 99", "total = a + b", "total >= 101"),
+    ],
+)
+def test_rules_that_undo_one_another_are_kept_together(constraints: tuple[str, ...]) -> None:
+    """The sum follows its parts, and its parts follow the sum: no random row keeps both rules."""
+    values, schema = drawn(), ruled(*constraints)
+    assert repair(values, schema, 0).all()
+    require_kept(values, schema)
+
+
 def test_rules_that_contradict_each_other_are_named() -> None:
     with pytest.raises(GeneratorError, match="constraints: no row was found that keeps all"):
         repair(drawn(), ruled("a > b + 1", "b > a + 1 or b > a + 2"), 0)
