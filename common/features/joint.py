@@ -124,6 +124,8 @@ class JointFeatures:
         weight: b, above 0 and below 1.
         moments: pi, or None.
         moment_weight: c, 0 without pi.
+        weights_undecided: whether a release from this embedding is to choose b and c. Until then
+            they are what they are here.
 
     Guarantee:
         norm_bound: a^2 ||psi||^2 + b^2 ||chi||^2 + c^2 ||pi||^2 is at most a^2 + b^2 + c^2 = 1.
@@ -137,6 +139,7 @@ class JointFeatures:
     weight: float
     moments: MomentFeatures | None = None
     moment_weight: float = 0.0
+    weights_undecided: bool = False
     norm_bound: ClassVar[float] = 1.0
 
     def __post_init__(self) -> None:
@@ -165,6 +168,20 @@ class JointFeatures:
     def main_weight(self) -> float:
         """The weight of psi, a."""
         return math.sqrt(1 - self.weight**2 - self.moment_weight**2)
+
+    def weighing(self, weight: float, moment_weight: float) -> JointFeatures:
+        """The same map with these weights of its parts.
+
+        Args:
+            weight: b.
+            moment_weight: c; without products there is none.
+        """
+        return replace(
+            self,
+            weight=weight,
+            moment_weight=0.0 if self.moments is None else moment_weight,
+            weights_undecided=False,
+        )
 
     def choosing(
         self,
@@ -267,7 +284,7 @@ class JointFeatures:
         else:
             which = "to choose among" if marginals.undecided else "among them"
             several = f" ({groups} of columns {which})" if groups else ""
-            parts = [f"marginals of weight {self.weight:g}{several}"]
+            parts = [f"marginals of weight {self.weight:.3g}{several}"]
         if self.moments is not None:
             aim = self.moments.target
             larger = "" if aim is None else f" with a target {aim[1]} times as large"
@@ -286,6 +303,7 @@ class JointFeatures:
                 if self.moments is not None
                 else {}
             ),
+            **({"weights_undecided": True} if self.weights_undecided else {}),
         }
 
     def weights(self) -> dict[str, NDArray[np.float32]]:
@@ -317,5 +335,6 @@ class JointFeatures:
             weight,
             None if moments is None else MomentFeatures.from_spec(moments),
             moment_weight,
+            spec.get("weights_undecided") is True,
         )
         return described_so(rebuilt, spec)

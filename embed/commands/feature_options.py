@@ -22,8 +22,6 @@ from ..feature_options.defaults import (
     DEFAULT_FREQUENCIES,
     DEFAULT_MARGINALS,
     DEFAULT_MOMENTS,
-    UNLABELLED_MARGINALS,
-    UNLABELLED_MOMENTS,
 )
 
 if TYPE_CHECKING:
@@ -80,7 +78,7 @@ _OPTIONS: Final = all_of(
     map_option(
         "--marginals", type=FiniteRange(0, 1, max_open=True), metavar="WEIGHT",
         help="For tables: weight of one-way marginals in each feature; 0 leaves them out "
-        f"[default: {DEFAULT_MARGINALS}; {UNLABELLED_MARGINALS} without a label]",
+        f"[default: the release chooses by its noise; {DEFAULT_MARGINALS} with --moments]",
     ),
     map_option(
         "--pairs", multiple=True, metavar="A,B",
@@ -92,8 +90,8 @@ _OPTIONS: Final = all_of(
     map_option(
         "--moments", type=FiniteRange(0, 1, max_open=True), metavar="WEIGHT",
         help="For tables: weight of products of columns in each feature, which show how columns "
-        f"depend on each other; 0 leaves them out [default: {DEFAULT_MOMENTS}; "
-        f"{UNLABELLED_MOMENTS} without a label]",
+        "depend on each other; 0 leaves them out [default: the release chooses by its noise; "
+        f"{DEFAULT_MOMENTS} with --marginals]",
     ),
     map_option(
         "--target", metavar="COLUMN",

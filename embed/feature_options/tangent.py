@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
@@ -33,8 +34,6 @@ from .defaults import (
     DEFAULT_ARCH,
     DEFAULT_MARGINALS,
     DEFAULT_MOMENTS,
-    UNLABELLED_MARGINALS,
-    UNLABELLED_MOMENTS,
 )
 
 _TABLE_WIDTHS: Final = {"fc_1l": "200"}
@@ -60,15 +59,15 @@ class TangentOptions(SeededOptions):
         front: the fixed transform before the network, one of `FRONTS`. If None, "scattering" for
             networks of linear layers, "pixels" for convolutions and for tables.
         marginals: for tables: weight of one-way marginals beside the network's features
-            (`dpntk.common.features.joint`); 0 leaves them out; if None, 0.4, or 0.7 in a table
-            without a label.
+            (`dpntk.common.features.joint`); 0 leaves them out. If None, a release chooses by its
+            noise, or it is 0.4 if `moments` are chosen.
         pairs: for tables: pairs of columns whose two-way marginals are released as well, such as
             "age,pay", or triples, such as "age,pay,town"; or "all" for all pairs; or "triples" for
             all triples of columns with two values. They share the weight of marginals. If empty, a
             release with moments chooses some by its own noisy figures; "none" prevents that.
         moments: for tables with marginals: weight of products of columns, which show how columns
-            depend on each other (`dpntk.common.features.moments`); 0 leaves them out; if None, 0.3,
-            or 0.5 in a table without a label.
+            depend on each other (`dpntk.common.features.moments`); 0 leaves them out. If None, a
+            release chooses by its noise, or it is 0.3 if `marginals` are chosen.
         target: for tables with such products: the name of a numeric column that the others are to
             predict. Its products are larger, so they get less noise, and the others get more.
         pixels: for images: weight of the pixels themselves beside the network's features
@@ -138,25 +137,25 @@ class TangentOptions(SeededOptions):
 
     def _beside_columns(self, network: TangentFeatures, schema: TableSchema) -> FeatureMap:
         """A network's features for a table, with marginals and products of its columns."""
-        usual_weight, usual_share = _usual_weights(schema)
-        weight = usual_weight if self.marginals is None else self.marginals
-        if not weight:
+        if self.marginals == 0:
             self._refuse(_OF_TABLES, f"it goes with a weight of {argument('marginals')} above 0")
             return network
-        share = usual_share if self.moments is None else self.moments
-        moments = products_of_columns(schema, self.target) if share else None
+        moments = None if self.moments == 0 else products_of_columns(schema, self.target)
         if moments is None and self.target is not None:
-            why = (
-                "the table has no such products" if share else f"{argument('moments', 0)} has none"
-            )
+            none = f"{argument('moments', 0)} has none"
+            why = none if self.moments == 0 else "the table has no such products"
             raise SchemaError(
                 f"{argument('target', self.target)}: its products with other columns are to weigh "
                 f"more, and {why}"
             )
         marginals = self._with_pairs(schema, moments)
-        if moments is None:
-            return JointFeatures(network, marginals, weight)
-        return JointFeatures(network, marginals, weight, moments, share)
+        undecided = self.marginals is None and not self.moments
+        weight = DEFAULT_MARGINALS if self.marginals is None else self.marginals
+        share = DEFAULT_MOMENTS if self.moments is None else self.moments
+        if undecided:
+            weight = share = math.sqrt(1 / 2 if moments is None else 1 / 3)
+        share = 0.0 if moments is None else share
+        return JointFeatures(network, marginals, weight, moments, share, undecided)
 
     def _with_pairs(self, schema: TableSchema, moments: MomentFeatures | None) -> MarginalFeatures:
         """Marginals of columns, and of the pairs that were asked for or may be chosen later."""
@@ -223,13 +222,6 @@ class TangentOptions(SeededOptions):
                 "themselves"
             )
         return front, (schema.channels, schema.side, schema.side)
-
-
-def _usual_weights(schema: TableSchema) -> tuple[float, float]:
-    """The weights of marginals and of products of columns if none are chosen."""
-    if schema.label is None:
-        return UNLABELLED_MARGINALS, UNLABELLED_MOMENTS
-    return DEFAULT_MARGINALS, DEFAULT_MOMENTS
 
 
 def _default_front(arch: str) -> str:

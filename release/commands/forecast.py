@@ -20,8 +20,6 @@ from ..publishing.plan import Plan, plan
 _TIMES: Final = (0.1, 0.3, 1.0, 3.0, 10.0)
 """The factors on epsilon, for a curve that helps to choose it."""
 _PAIRS: Final = "how columns go together"
-_COLUMNS_ALONE: Final = "--marginals 0.9 --moments 0 --pairs none"
-"""Options of `embed` that spend nearly all of the budget on columns one by one."""
 
 
 def forecasts_around(
@@ -88,11 +86,10 @@ def show_forecast(forecasts: Forecasts, epsilon: float) -> None:
     if lost:
         fewer = "fewer columns, or pairs of columns that are chosen beforehand (--pairs)"
         fewer = "or fewer classes" if of_images else fewer
-        alone = f" Single columns come nearer with {_COLUMNS_ALONE}." if _PAIRS in lost else ""
         out.print(
             f"{'Mostly' if forecasts.mostly_noise(here) else 'Partly'} noise: with epsilon "
             f"{epsilon:g} the release would show less than half of {' and of '.join(lost)}. What "
-            f"helps: more records, {_larger(forecasts, lost)}, {fewer}.{alone}"
+            f"helps: more records, {_larger(forecasts, lost)}, {fewer}."
         )
 
 

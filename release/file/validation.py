@@ -58,8 +58,11 @@ def require_consistent(
     g = guarantee
     if isinstance(feature_map, JointImageFeatures) and feature_map.weight is None:
         raise FormatError("the weight of the pixels has not been chosen")
-    if isinstance(feature_map, JointFeatures) and feature_map.marginals.undecided:
-        raise FormatError("which pairs of columns it has, has not been chosen")
+    if isinstance(feature_map, JointFeatures):
+        if feature_map.marginals.undecided:
+            raise FormatError("which pairs of columns it has, has not been chosen")
+        if feature_map.weights_undecided:
+            raise FormatError("the weights of its parts have not been chosen")
     require_possible_figures(g, feature_map.levels)
     _require_sensitivity(g, feature_map, schema.privacy_unit)
     if not g.private:

@@ -2,7 +2,7 @@
 
 Rows are simulated from the schema alone: a few common factors make columns dependent and
 distinguish the classes. Their release is read in the simplest way, by correlations and by a linear
-classifier from its products of columns. If it shows little of simulated rows, it will show little
+classifier from its products of columns and from the columns themselves. If it shows little of simulated rows, it will show little
 of real ones. How well a generator does on real rows can only be seen with real rows.
 """
 
@@ -18,7 +18,14 @@ import torch
 from numpy.typing import NDArray
 
 from ...common.features.joint import parts_of
-from ...common.features.moments import CONSTANT, LEAST_DEVIATION, MomentFeatures
+from ...common.features.marginals.map import MarginalFeatures
+from ...common.features.moments import (
+    CONSTANT,
+    INDICATOR,
+    LEAST_DEVIATION,
+    STEPS,
+    MomentFeatures,
+)
 from ...common.schema.encoding import NumericEncoding, blocks_of
 from ...common.schema.table import TableSchema
 from .plan import Plan
@@ -123,10 +130,13 @@ def forecast(schema: TableSchema, plans: Sequence[Plan]) -> Forecasts | None:
         return None
     random = np.random.default_rng(_SEED)
     rows = min(plans[0].records, _MOST_ROWS)
-    tables = [_Simulation.of(schema, parts.moments, rows, random) for _ in range(_RUNS)]
+    assert parts.marginals is not None
+    tables = [
+        _Simulation.of(schema, parts.moments, parts.marginals, rows, random) for _ in range(_RUNS)
+    ]
     found = []
     for plan in plans:
-        noise = plan.blur / parts.moment_weight / np.sqrt(2)  # each product appears twice
+        noise = _Noise.of(plan)
         # The same draws for each epsilon, so that only epsilon differs.
         seen = [table.seen(noise, np.random.default_rng(n)) for n, table in enumerate(tables)]
         accuracies = [accuracy for _, accuracy in seen if accuracy is not None]
@@ -137,13 +147,34 @@ def forecast(schema: TableSchema, plans: Sequence[Plan]) -> Forecasts | None:
                 Figure.of(accuracies) if accuracies else None,
             )
         )
-    exact = [accuracy for table in tables if (accuracy := table.seen(0.0)[1]) is not None]
+    exact = [accuracy for table in tables if (accuracy := table.seen(_Noise())[1]) is not None]
     return Forecasts(
         at=tuple(found),
         correlation=float(np.mean([table.correlation for table in tables])),
         without_noise=float(np.mean(exact)) if exact else None,
         by_chance=1 / len(schema.classes),
     )
+
+
+@dataclass(frozen=True)
+class _Noise:
+    """Standard deviations of the noise in a class's mean; 0 without noise.
+
+    Attributes:
+        of_products: on a product of two factors.
+        of_cells: on the share of a column's cell.
+    """
+
+    of_products: float = 0.0
+    of_cells: float = 0.0
+
+    @classmethod
+    def of(cls, plan: Plan) -> _Noise:
+        """Of a release that is planned."""
+        parts = parts_of(plan.feature_map)
+        assert parts.marginals is not None
+        of_products = plan.blur / parts.moment_weight / math.sqrt(2)  # each appears twice
+        return cls(of_products, plan.blur / (parts.weight * parts.marginals.entry))
 
 
 @dataclass(frozen=True, eq=False)
@@ -158,6 +189,7 @@ class _Simulation:
         means: means of the factors in each class, in standard deviations, (c, k).
         unit: error of a correlation per unit of noise on a product, (k, k).
         of_means: the same for the means, (k,).
+        by_cells: error of the means per unit of noise on a cell's share, (k,).
         rows: standardised factors of test rows (n, k).
         labels: classes of the test rows (n,).
     """
@@ -168,12 +200,18 @@ class _Simulation:
     means: Floats
     unit: Floats
     of_means: Floats
+    by_cells: Floats
     rows: Floats
     labels: NDArray[np.int64]
 
     @classmethod
     def of(
-        cls, schema: TableSchema, moments: MomentFeatures, rows: int, random: np.random.Generator
+        cls,
+        schema: TableSchema,
+        moments: MomentFeatures,
+        marginals: MarginalFeatures,
+        rows: int,
+        random: np.random.Generator,
     ) -> _Simulation:
         records, labels = _simulated_rows(schema, 2 * rows, random)
         z = moments.steps(torch.from_numpy(records)).numpy().astype(np.float64)
@@ -202,6 +240,7 @@ class _Simulation:
             means=np.array(means),
             unit=1 / (weight.mean() * np.outer(scale, scale)),
             of_means=np.where(varies, 1 / (weight.mean() * CONSTANT * scale), 0.0),
+            by_cells=np.where(varies, _sums_over_cells(moments, marginals) / scale, 0.0),
             rows=(kept - mean) / scale,
             labels=labels[rows:],
         )
@@ -216,18 +255,21 @@ class _Simulation:
         return float(np.abs(errors[shown]).mean()) if shown.any() else 0.0
 
     def seen(
-        self, noise: float, random: np.random.Generator | None = None
+        self, noise: _Noise, random: np.random.Generator | None = None
     ) -> tuple[float, float | None]:
-        """Error of the correlations, and accuracy of the classifier, with noise on products.
+        """Error of the correlations, and accuracy of the classifier, with noise.
+
+        Correlations are read from products; means of the classes from products and columns, each
+        weighted by its precision.
 
         Args:
-            noise: standard deviation of the noise on a product in a class's mean.
+            noise: of the release.
             random: of the simulation; has no effect without noise.
         """
         random = random or np.random.default_rng(_SEED)
         classes, size = self.means.shape
         # Averaging over classes reduces the noise.
-        deviation = np.where(self.pairs, noise * self.unit, 0.0) / np.sqrt(classes)
+        deviation = np.where(self.pairs, noise.of_products * self.unit, 0.0) / np.sqrt(classes)
         drawn = np.triu(random.standard_normal((size, size)), 1)
         noisy = (self.correlations + (drawn + drawn.T) * deviation).clip(-1, 1)
         of_numbers = np.outer(self.numbers, self.numbers)
@@ -238,7 +280,10 @@ class _Simulation:
         error = self._mean(noisy - self.correlations)
         if classes < 2:
             return error, None
-        blurred = np.broadcast_to(noise * self.of_means, self.means.shape)
+        both = noise.of_products * self.of_means, noise.of_cells * self.by_cells
+        product, size = both[0] * both[1], np.hypot(*both)
+        of_both = np.divide(product, size, out=np.zeros_like(size), where=size > 0)
+        blurred = np.broadcast_to(of_both, self.means.shape)
         means = self.means + random.standard_normal(self.means.shape) * blurred
         means *= _james_stein(means, blurred, self.of_means > 0)
         # Linear discriminant analysis. Clipping excludes directions without variance, and those
@@ -249,6 +294,16 @@ class _Simulation:
         directions = (axes / values.clip(max(0.1, edge))) @ axes.T @ means.T
         scores = self.rows @ directions - (means.T * directions).sum(axis=0) / 2
         return error, float((scores.argmax(axis=1) == self.labels).mean())
+
+
+def _sums_over_cells(moments: MomentFeatures, marginals: MarginalFeatures) -> Floats:
+    """Error of each factor's mean per unit of noise on the cells of its column, float64 (k,)."""
+    cells = np.array([column.cells for column in marginals.columns if column.cells])
+    of_numbers = 2 * STEPS * np.sqrt(cells / 12)  # values that are evenly spread over the bounds
+    found = np.full(moments.factors, float(INDICATOR))
+    found[0] = 0.0
+    found[1 : 1 + len(of_numbers)] = of_numbers
+    return found
 
 
 def _james_stein(noisy: Floats, noise: Floats, where: NDArray[np.bool_]) -> Floats:

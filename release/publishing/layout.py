@@ -7,7 +7,8 @@ records it is divided. The choice of pairs of a table's columns comes last (`mea
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import itertools
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -22,8 +23,17 @@ from ...common.features.marginals.cells import MarginalColumn, MarginalGroup
 from ...common.features.marginals.map import GroupChoice, MarginalFeatures
 from ...embed.sums.file import Embedding
 from ..mechanism.gaussian import NoiseScale
-from .lengths import FOLDED, PairLengths, blur_of, is_undecided, length_of_levels, lengths_of_pairs
+from .lengths import (
+    FOLDED,
+    PairLengths,
+    blur_of,
+    decisive_blurs,
+    is_undecided,
+    length_of_levels,
+    lengths_of_pairs,
+)
 from .merging import merged_cells
+from .weights import extreme_weights, weighed_for
 
 LARGEST_NETWORK_BLUR: Final = 0.009
 """The largest blur (`blur_of`) at which a release of images holds the features of a network; above
@@ -44,6 +54,8 @@ class ReleaseLayout:
             merged cells share a row, and a row that no record can reach is not among them.
         dimension: number of rows of the release, d.
         scale: of the noise on the rows of the release.
+        weighed: the embedding's map with the weights that the release gives its parts, if it
+            leaves pairs of columns undecided.
         pairs: how pairs of columns are measured; None if they are not.
         by_level: length of the part that counts the levels of numbers; None if there is none.
     """
@@ -53,6 +65,7 @@ class ReleaseLayout:
     into: NDArray[np.int64]
     dimension: int
     scale: NoiseScale
+    weighed: JointFeatures | None = None
     pairs: PairLengths | None = None
     by_level: float | None = None
 
@@ -136,22 +149,85 @@ def layout_of(
     Raises:
         BudgetError: a part would need more noise than 64 bits hold.
     """
-    if is_undecided(feature_map):
-        return _with_any_pairs(feature_map, scale, blur, classes)
+    if isinstance(feature_map, JointFeatures):
+        weighed = weighed_for(feature_map, blur, classes)
+        return _of_table(feature_map, weighed, scale, blur, classes)
     if isinstance(feature_map, JointImageFeatures) and feature_map.weight is None:
         return _network_or_pixels(feature_map, scale, blur)
+    return _unchanged(feature_map, scale)
+
+
+def extreme_layouts(
+    feature_map: FeatureMap, scale: NoiseScale, classes: int
+) -> Iterator[ReleaseLayout]:
+    """Layouts among which each part is as long and as short as it may be at any blur.
+
+    Args:
+        feature_map: of the embedding.
+        scale: of the noise on the map's features, whatever its parts weigh.
+        classes: number of classes.
+
+    Raises:
+        BudgetError: a part would need more noise than 64 bits hold.
+    """
+    blurs = decisive_blurs(feature_map, classes)
+    if not isinstance(feature_map, JointFeatures):
+        yield from (layout_of(feature_map, scale, blur, classes) for blur in blurs)
+        return
+    # The weights share out what pairs leave.
+    for weighed, blur in itertools.product(extreme_weights(feature_map, classes), blurs):
+        yield _of_table(feature_map, weighed, scale, blur, classes)
+
+
+def _of_table(
+    feature_map: JointFeatures,
+    weighed: JointFeatures,
+    scale: NoiseScale,
+    blur: float,
+    classes: int,
+) -> ReleaseLayout:
+    """`layout_of` for a table, with the given weights of its parts."""
+    if is_undecided(feature_map):
+        return _with_any_pairs(feature_map, weighed, scale, blur, classes)
+    if feature_map.weights_undecided:
+        return _with_weights(feature_map, weighed, scale)
+    return _unchanged(feature_map, scale)
+
+
+def _unchanged(feature_map: FeatureMap, scale: NoiseScale) -> ReleaseLayout:
+    """`layout_of` for a map in which nothing is undecided."""
     every = np.arange(feature_map.dimension)
     return ReleaseLayout(feature_map, every, every, len(every), scale)
 
 
+def _with_weights(
+    feature_map: JointFeatures, weighed: JointFeatures, scale: NoiseScale
+) -> ReleaseLayout:
+    """`layout_of` for a table whose pairs of columns are chosen, but not the weights of parts."""
+    before, after = parts_of(feature_map), parts_of(weighed)
+    sizes, factors = [before.split], [after.main_weight / before.main_weight]
+    sizes.append(feature_map.marginals.dimension)
+    factors.append(after.weight / before.weight)
+    if before.moments is not None:
+        sizes.append(before.moments.dimension)
+        factors.append(after.moment_weight / before.moment_weight)
+    every = np.arange(sum(sizes))
+    scale = replace(scale, factors=np.repeat(factors, sizes))
+    return _checked(ReleaseLayout(weighed, every, every, len(every), scale))
+
+
 def _with_any_pairs(
-    feature_map: JointFeatures, scale: NoiseScale, blur: float, classes: int
+    feature_map: JointFeatures,
+    weighed: JointFeatures,
+    scale: NoiseScale,
+    blur: float,
+    classes: int,
 ) -> ReleaseLayout:
     """`layout_of` for a table whose pairs of columns are still to be chosen."""
     marginals = feature_map.marginals
     pairs = lengths_of_pairs(marginals, blur, classes)
     if pairs is None:
-        return with_pairs(feature_map, scale, None)
+        return with_pairs(feature_map, weighed, scale, None)
     count = min(CHOSEN_PAIRS, len(marginals.groups))
     evenly = np.ones(marginals.dimension, dtype=np.int64)
     fine = GroupChoice(range(count), pairs.fine, merged_cells(marginals, evenly))
@@ -159,7 +235,7 @@ def _with_any_pairs(
     if pairs.parts:
         coarse = coarse_pairs(pairs, marginals, merged_cells(marginals, evenly, pairs.parts))
     by_level = length_of_levels(marginals, blur)
-    found = with_pairs(feature_map, scale, fine, coarse, by_level)
+    found = with_pairs(feature_map, weighed, scale, fine, coarse, by_level)
     return replace(found, pairs=pairs, by_level=by_level)
 
 
@@ -202,6 +278,7 @@ def coarse_pairs(
 
 def with_pairs(
     feature_map: JointFeatures,
+    weighed: JointFeatures,
     scale: NoiseScale,
     fine: GroupChoice | None,
     coarse: GroupChoice | None = None,
@@ -211,6 +288,7 @@ def with_pairs(
 
     Args:
         feature_map: of the embedding.
+        weighed: the same with the weights that the release gives its parts.
         scale: of the noise on the map's features, whatever its parts weigh.
         fine: the chosen pairs; None for no pairs at all.
         coarse: the coarse pairs; None for none.
@@ -219,7 +297,7 @@ def with_pairs(
     Raises:
         BudgetError: a part would need more noise than 64 bits hold.
     """
-    released = feature_map.choosing(fine, coarse, by_level)
+    released = weighed.choosing(fine, coarse, by_level)
     before, after = parts_of(feature_map), parts_of(released)
     marginals, left = feature_map.marginals, released.marginals
     columns, border = len(marginals.columns), len(marginals.columns) + len(marginals.by_level)
@@ -254,6 +332,7 @@ def with_pairs(
             ),
             sum(sizes),
             replace(scale, factors=np.repeat(factors, sizes)),
+            weighed,
         )
     )
 

@@ -124,7 +124,8 @@ def _with_pairs(
     noise = float(first.noise()[products].max()) if private else 0.0
     of_columns = noisy[first.within(parts.marginal_place)].sum(axis=1)
     shares = possible_sums(marginals, of_columns)
-    pairs, merging = released.pairs, merged_cells(marginals, shares)
+    weighed, pairs, merging = released.weighed, released.pairs, merged_cells(marginals, shares)
+    assert weighed is not None
     assert pairs is not None
     coarse, together = None, {}
     if pairs.parts:
@@ -132,11 +133,11 @@ def _with_pairs(
         coarse = coarse_pairs(pairs, marginals, in_parts)
         any_numbers = range(len(parts_of(released.feature_map).groups))
         any_pairs = GroupChoice(any_numbers, pairs.fine, merging)
-        second = with_pairs(feature_map, uniform, any_pairs, coarse, released.by_level)
+        second = with_pairs(feature_map, weighed, uniform, any_pairs, coarse, released.by_level)
         second = second.where(_places(second).coarse)
         cells = _noisy(embedding, second, private=private)
         of_cells = float(second.noise().max()) if private else 0.0
-        tables = feature_map.choosing(any_pairs, coarse, released.by_level).marginals.coarse
+        tables = weighed.choosing(any_pairs, coarse, released.by_level).marginals.coarse
         halves = first_parts(marginals, shares, in_parts)
         seen = dependences(tables, cells, of_cells, halves)
         together = dict(zip(coarse.numbers, seen, strict=True))
@@ -144,7 +145,7 @@ def _with_pairs(
         parts, schema, noisy[products].astype(float), noise, CHOSEN_PAIRS, together
     )
     fine = GroupChoice(chosen, pairs.fine, merging)
-    whole = with_pairs(feature_map, uniform, fine, coarse, released.by_level)
+    whole = with_pairs(feature_map, weighed, uniform, fine, coarse, released.by_level)
     place = _places(whole)
     sums = np.empty((whole.dimension, len(schema.classes)), dtype=np.int64)
     sums[~(place.coarse | place.fine)] = noisy

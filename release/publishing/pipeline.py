@@ -34,8 +34,7 @@ from ..mechanism.composition import Total, require_below_ceiling, total_of
 from ..mechanism.gaussian import MECHANISM, NO_MECHANISM, NoiseScale
 from ..signing.keys import SigningKey, usable
 from ..signing.policy import owner_of
-from .layout import layout_of, layout_of_embedding
-from .lengths import decisive_blurs
+from .layout import extreme_layouts, layout_of_embedding
 from .measurement import measure
 from .parameters import ClassCounts, PrivacyParameters, entry_for, noise_for
 
@@ -209,8 +208,8 @@ def _possible_maps(
         yield layout_of_embedding(embedding, scale, embedding.records).feature_map
         return
     classes = len(embedding.schema.classes)
-    for blur in decisive_blurs(embedding.feature_map, classes):
-        yield layout_of(embedding.feature_map, scale, blur, classes).feature_map
+    for layout in extreme_layouts(embedding.feature_map, scale, classes):
+        yield layout.feature_map
 
 
 def unrecorded_release(embedding: Embedding, parameters: PrivacyParameters) -> Release:

@@ -184,7 +184,9 @@ class StandIns:
         self._decimal = form.decimal
         numbers = [n for text in form.missing if (n := number_in(text, form.decimal)) is not None]
         # Also fractions as 32-bit floats round them, however these are stored now.
-        fractions = {short for short in map(_float32, numbers) if math.isfinite(short) and short % 1}
+        fractions = {
+            short for short in map(_float32, numbers) if math.isfinite(short) and short % 1
+        }
         self._numbers = {float(number) for number in numbers} | fractions
         self._truths = {truth for text in form.missing if (truth := truth_of(text)) is not None}
 

@@ -2,42 +2,43 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 
 from dpntk.common.errors import SchemaError
 from dpntk.common.features.joint import JointFeatures
-from dpntk.common.schema.table import TableSchema
 from dpntk.embed import TangentOptions
 from tests.helpers.tables import PEOPLE
 
-UNLABELLED = replace(PEOPLE, label=None)
+
+def drawn(marginals: float | None = None, moments: float | None = None) -> JointFeatures:
+    found = TangentOptions(width="3", marginals=marginals, moments=moments).draw(PEOPLE)
+    assert isinstance(found, JointFeatures)
+    return found
 
 
-def weights(
-    schema: TableSchema, marginals: float | None = None, moments: float | None = None
-) -> tuple[float, float]:
-    drawn = TangentOptions(width="3", marginals=marginals, moments=moments).draw(schema)
-    assert isinstance(drawn, JointFeatures)
-    return drawn.weight, drawn.moment_weight
+@pytest.mark.parametrize(
+    ("marginals", "moments", "weights"),
+    [(0.2, None, (0.2, 0.3)), (None, 0.1, (0.4, 0.1)), (0.5, 0.6, (0.5, 0.6)), (0.9, 0, (0.9, 0))],
+)
+def test_what_is_chosen_counts_and_the_other_weight_is_the_usual_one(
+    marginals: float | None, moments: float | None, weights: tuple[float, float]
+) -> None:
+    found = drawn(marginals, moments)
+    assert (found.weight, found.moment_weight) == weights
+    assert not found.weights_undecided
 
 
-def test_without_a_label_less_is_left_to_the_network() -> None:
-    assert weights(PEOPLE) == (0.4, 0.3)
-    assert weights(UNLABELLED) == (0.7, 0.5)
-
-
-@pytest.mark.parametrize("schema", [PEOPLE, UNLABELLED])
-def test_what_is_chosen_counts_and_the_other_weight_is_the_usual_one(schema: TableSchema) -> None:
-    of_marginals, of_moments = weights(schema)
-    assert weights(schema, marginals=0.2) == (0.2, of_moments)
-    assert weights(schema, moments=0.1) == (of_marginals, 0.1)
-    assert weights(schema, moments=0.0) == (of_marginals, 0.0)
+@pytest.mark.parametrize("moments", [None, 0])
+def test_without_a_choice_parts_are_of_equal_length_until_a_release_chooses(
+    moments: float | None,
+) -> None:
+    found = drawn(moments=moments)
+    assert found.weights_undecided
+    assert found.weight == pytest.approx(found.main_weight)
+    assert found.moment_weight == pytest.approx(found.main_weight if moments is None else 0)
 
 
 def test_weights_that_leave_nothing_to_the_network_are_refused() -> None:
-    assert weights(PEOPLE, marginals=0.9) == (0.9, 0.3)
-    both = r"marginals=0\.9 and moments=0\.5 leave nothing to the other features: their squares"
+    both = r"marginals=0\.96 and moments=0\.3 leave nothing to the other features: their squares"
     with pytest.raises(SchemaError, match=both):
-        weights(UNLABELLED, marginals=0.9)
+        drawn(0.96)

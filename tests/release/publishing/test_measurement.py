@@ -33,7 +33,7 @@ from dpntk.release.mechanism.gaussian import (
     noisy_counts,
 )
 from dpntk.release.publishing import lengths, measurement
-from dpntk.release.publishing.layout import layout_of_embedding, with_pairs
+from dpntk.release.publishing.layout import layout_of, layout_of_embedding, with_pairs
 from dpntk.release.publishing.lengths import FOLDED
 from dpntk.release.publishing.merging import merged_cells
 from dpntk.release.publishing.parameters import PrivacyParameters, noise_for
@@ -49,7 +49,12 @@ FEW = 4
 
 
 def embedded(
-    folder: Path, count: int = 400, missing: float = 0.0, *, paid_by_age: bool = False
+    folder: Path,
+    count: int = 400,
+    missing: float = 0.0,
+    *,
+    paid_by_age: bool = False,
+    options: TangentOptions = OPTIONS,
 ) -> Embedding:
     """Of rows in which the town follows from the grade, or town and pay from the age."""
     random = np.random.default_rng(0)
@@ -62,7 +67,7 @@ def embedded(
         known = "" if missing and random.random() < missing else f"{pay:.2f}"
         lines.append(f"{number},{age},{known},{grade},{town},{ill}")
     (folder / "rows.csv").write_text("\n".join(lines) + "\n")
-    return embed(folder / "rows.csv", OPTIONS, SourceOptions(schema=PEOPLE))
+    return embed(folder / "rows.csv", options, SourceOptions(schema=PEOPLE))
 
 
 def merged(
@@ -158,7 +163,7 @@ def test_the_choice_is_a_function_of_what_has_its_noise(
 def test_what_any_record_adds_is_hidden_whichever_pairs_are_chosen(
     tmp_path: Path, adjacency: Adjacency
 ) -> None:
-    """In whole numbers and fractions: squared distances over the noise, both parts together.
+    """In whole numbers and fractions: squared distances over the noise, all parts together.
 
     A pair of numbers in one part or two is folded; in one part no record is in its second cell,
     after which comes that of the third record.
@@ -187,6 +192,7 @@ def test_what_any_record_adds_is_hidden_whichever_pairs_are_chosen(
         fewer = merged(feature_map.marginals, 1, few) if few else {}
         released = with_pairs(
             feature_map,
+            feature_map.weighing(*((0.4, 0.3), (0.9, 0.2), (0.1, 0.99))[number % 3]),
             uniform,
             GroupChoice(chosen, 0.3, merging),
             GroupChoice(numbers, 0.15, fewer, folded=few <= FOLDED) if few else None,
@@ -216,7 +222,8 @@ def test_chosen_pairs_have_the_noise_that_the_release_says(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Chances are below 1e-9 that the noise of a part is off by six standard errors."""
-    embedding = embedded(tmp_path)
+    # Without noise a release would choose other weights.
+    embedding = embedded(tmp_path, options=replace(OPTIONS, marginals=0.6, moments=0.2))
     merging_alike(9, monkeypatch)
     exact = unrecorded_release(embedding, EXACT)
     made = unrecorded_release(embedding, CLEAR)
@@ -350,8 +357,12 @@ def test_a_map_says_what_was_chosen_and_is_rebuilt(tmp_path: Path) -> None:
     squares = parts.main_weight**2 + parts.moment_weight**2
     squares += float((parts.marginals.entries**2).sum()) * parts.weight**2
     assert squares == pytest.approx(1)
-    # What pairs and levels leave is shared out as before.
-    before, columns = parts_of(embedding.feature_map), len(parts.marginals.columns)
+    # What pairs and levels leave is shared out by the weights.
+    scale = noise_for(embedding, CLEAR)
+    weighed = layout_of_embedding(embedding, scale, embedding.records).weighed
+    assert weighed is not None
+    assert not weighed.weights_undecided
+    before, columns = parts_of(weighed), len(parts.marginals.columns)
     left = parts.main_weight / before.main_weight
     assert parts.weight * parts.marginals.entry * math.sqrt(columns) / before.weight == (
         pytest.approx(left)
@@ -401,14 +412,19 @@ def test_with_much_noise_there_are_no_pairs(tmp_path: Path, adjacency: Adjacency
     """What is released then is what an embedding without pairs gives, with the same noise."""
     made = embedded(tmp_path)
     parameters = PrivacyParameters(1.0, 1e-5, adjacency)
+    scale = noise_for(made, parameters)
     alone = replace(OPTIONS, pairs=("none",)).draw(PEOPLE)
     released = unrecorded_release(made, parameters)
-    assert released.feature_map.spec() == alone.spec()
-    found = layout_of_embedding(made, noise_for(made, parameters), made.records)
-    columns = parts_of(alone).marginal_place
-    rows = found.noise()
+    blur = lengths.blur_of(scale, made.grid, 2, released.guarantee.records)
+    assert released.feature_map.spec() == layout_of(alone, scale, blur, 2).feature_map.spec()
+    found = layout_of_embedding(made, scale, made.records)
+    before, after = parts_of(made.feature_map), parts_of(found.feature_map)
+    rows, columns = found.noise(), after.marginal_place
     assert len(rows) == alone.dimension
-    usual = noise_for(made, parameters).sigma
-    assert (rows[: columns.start] == rows[-1]).all()
-    # Columns stand in it as if pairs and levels had a part, and are made longer with their noise.
-    assert rows[columns.start] == pytest.approx(usual * math.sqrt(4 / 11))
+    for place, factor in (
+        (slice(0, columns.start), before.main_weight / after.main_weight),
+        # Columns stand in it as if pairs and levels had a part, and are made longer.
+        (columns, before.weight / after.weight * math.sqrt(4 / 11)),
+        (after.moment_place, before.moment_weight / after.moment_weight),
+    ):
+        assert rows[place] == pytest.approx(scale.sigma * factor)

@@ -120,8 +120,14 @@ def test_other_names_are_of_numbers_in_their_order(tmp_path: Path, kind: str) ->
 @pytest.mark.parametrize(
     "declared",
     [
-        ("x", "1", "0"), ("1.0", "0.0", "x"), ("true", "false", "x"), ("x", "0", "y"),
-        ("01", "02", "x"), ("+1", "x", "y"), ("x", ".5", "y"), ("x", "y", "inf"),
+        ("x", "1", "0"),
+        ("1.0", "0.0", "x"),
+        ("true", "false", "x"),
+        ("x", "0", "y"),
+        ("01", "02", "x"),
+        ("+1", "x", "y"),
+        ("x", ".5", "y"),
+        ("x", "y", "inf"),
     ],
 )
 def test_numbers_are_refused_where_they_would_be_another_class_as_texts(
