@@ -40,6 +40,12 @@ _WITH_SIGNS: Final = re.compile(
     r"\s*[+-]?[$€£¥]?\s*[+-]?[0-9][0-9.,'\u2019\u00a0\u202f]*\s*[$€£¥%]?\s*"
 )
 """Texts that a person would read as numbers: grouped digits, amounts of money, percentages."""
+_WITH_GROUPS: Final = re.compile(r"\s*[+-]?[0-9]{1,3}(,[0-9]{3})*\s*")
+_SHORT_YEAR: Final = re.compile(r"\s*([0-9]{1,2})([./-])([0-9]{1,2})\2[0-9]{2}(\s.*|\s*)")
+"""Texts that a person would read as dates with a year of two digits."""
+_HALF_DAY: Final = re.compile(r".*[0-9]{1,2}:[0-9]{2}(:[0-9]{2})?\s*[AaPp]\.?[Mm]\.?\s*")
+_LAST_DAY: Final = 31
+_LAST_MONTH: Final = 12
 _BESIDE_TEXTS: Final = 50
 """From this many different numbers on, they are measurements, not codes, whatever texts stand
 beside them."""
@@ -169,6 +175,25 @@ class SeenColumn(RedactedRepr):
         return bool(self.values) and all(_WITH_COMMA.fullmatch(text) for text in self.values)
 
     @property
+    def has_groups(self) -> bool:
+        """Whether commas are between groups of three digits wherever a CSV file has them."""
+        return all(map(_WITH_GROUPS.fullmatch, self.values))
+
+    @property
+    def has_short_years(self) -> bool:
+        """Whether all values are texts that look like dates with a year of two digits."""
+        return self._are_texts and all(map(_is_short_date, self.values))
+
+    @property
+    def has_half_days(self) -> bool:
+        """Whether all values are texts that end in a time of day with AM or PM."""
+        return self._are_texts and all(map(_HALF_DAY.fullmatch, self.values))
+
+    @property
+    def _are_texts(self) -> bool:
+        return self.dtype in (None, "string") and not self.numeric and len(self.values) > 1
+
+    @property
     def stored(self) -> str:
         """How values are stored, in a schema's terms."""
         if self.dtype is not None:
@@ -226,6 +251,7 @@ class SeenColumn(RedactedRepr):
             if durations is not None:
                 return durations
         disguised = self.needs_commas or self.has_signs or self.has_texts_beside_numbers
+        disguised = disguised or self.has_short_years or self.has_half_days
         if self.dtype in TIMED or (disguised and not is_label):
             return None
         few = len(self.values) <= (MOST_LABELS if is_label else 2)
@@ -266,6 +292,11 @@ class SeenColumn(RedactedRepr):
         if found is None:
             return None
         different = self.numbers.different
+        if self.form.decimal == COMMA and found.decimals == len("000") and self.has_groups:
+            notice(
+                f"{called}: every number has three digits behind its comma: if the comma is "
+                "between thousands, write the numbers without it"
+            )
         if self.numbers.whole and different is not None and _MANY < len(different) == self.texts:
             notice(
                 f"{called}: every row has another number: if it is an identifier, name it in "
@@ -294,18 +325,31 @@ class SeenColumn(RedactedRepr):
             return "their times have a time zone (store those of one zone without it)"
         if self.dtype in TIMED:
             return "all dates, times or durations in them are the same"
+        if self.has_short_years:
+            return (
+                "they look like dates with a year of two digits (write it with four, as in "
+                "2023-05-02)"
+            )
+        if self.has_half_days:
+            return "they look like times with AM and PM (write 18:39 for 6:39 PM)"
         if self.needs_commas:
             say = argument("decimal", ",")
-            return f"they look like numbers with a decimal comma (if they are, say {say})"
+            decimal = f"they look like numbers with a decimal comma (if they are, say {say}"
+            groups = "; if it is between thousands, write 12345 for 12,345" * self.has_groups
+            return f"{decimal}{groups})"
         if self.of_codes:
             return (
                 "they look like codes, with zeros before them, and are too many to list (list "
                 "those that matter, and an other; or write numbers without the zeros)"
             )
         if self.has_signs:
+            one, grouped = "1234.5", "1,234.5"
+            if self.form.decimal == COMMA:
+                one, grouped = "1234,5", "1.234,5"
             return (
-                "they look like numbers with signs in them (write 1234.5 for 1,234.5, for $1234.5 "
-                "and for 1234.5%)"
+                f"they look like numbers with signs in them (write {one} for {grouped}, for "
+                f"${one} and for {one}%; the decimal mark of this file is the "
+                f"{'comma' if self.form.decimal == COMMA else 'point'})"
             )
         if self.has_texts_beside_numbers:
             return (
@@ -328,6 +372,15 @@ class SeenColumn(RedactedRepr):
         # Of 1 and 1.0, the shorter text stands for both.
         numbers = {float(text): text for text in sorted(texts, key=len, reverse=True)}
         return self.stored, set(numbers.values())
+
+
+def _is_short_date(text: str) -> bool:
+    """Whether a text looks like a date with a year of two digits."""
+    found = _SHORT_YEAR.fullmatch(text)
+    if found is None:
+        return False
+    first, second = int(found[1]), int(found[3])
+    return min(first, second) <= _LAST_MONTH and max(first, second) <= _LAST_DAY
 
 
 def _is_number(text: str) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from itertools import combinations
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -34,11 +35,13 @@ class SeenDates(RedactedRepr):
     Attributes:
         ranges: maps each format to the times that it reads in all texts so far; empty if no format
             fits. A column that is stored as dates or times has one format.
+        different: pairs of formats that read other dates in a text.
     """
 
     ranges: dict[str, TimeRange] = field(
         default_factory=lambda: {text: TimeRange() for text in _FORMATS}
     )
+    different: set[frozenset[str]] = field(default_factory=set)
 
     def observe(self, values: pa.Array) -> None:
         """Process some more values, none of which is missing.
@@ -65,6 +68,9 @@ class SeenDates(RedactedRepr):
         self.ranges = {text: self.ranges[text] for text in seconds if _all_are_dates(seconds[text])}
         for text, found in self.ranges.items():
             found.observe(seconds[text].astype(np.int64))
+        for pair in combinations(self.ranges, 2):
+            if not np.array_equal(*(seconds[text] for text in pair)):
+                self.different.add(frozenset(pair))
 
     def reads(self, text: str, *, stored: bool) -> bool:
         """Whether a text is a date like those seen so far.
@@ -106,8 +112,7 @@ class SeenDates(RedactedRepr):
     @property
     def ambiguous(self) -> bool:
         """Whether another format reads other dates in the same texts."""
-        ends = {(found.lower, found.upper) for found in self.ranges.values()}
-        return len(ends) > 1
+        return any(frozenset(pair) in self.different for pair in combinations(self.ranges, 2))
 
 
 def _all_are_dates(seconds: NDArray[Any]) -> bool:

@@ -30,9 +30,9 @@ def save_embedding(
 
     Guarantee:
         No release and no ceiling is forgotten: an embedding that replaces an earlier one takes over
-        its ledger, its ceilings, of which the lowest binds, and its data sets. Once there are releases from the
-        embedding, from the one that it replaces, or from others of the data set, a ceiling can be
-        lowered but not raised. (docs/privacy/proofs.md, statement 11.)
+        its ledger, its ceilings, of which the lowest binds, and its data sets. Once there are
+        releases from the embedding, from the one that it replaces, or from others of the data set,
+        a ceiling can be lowered but not raised. (docs/privacy/proofs.md, statement 11.)
 
     Args:
         embedding: what to write.

@@ -36,8 +36,10 @@ def ceiling_remark(ledger: Ledger) -> str:
         return ""
     of_part = "" if limited is ledger else " of a part"
     under = f" ({adjacency_of(limited).value})" if limited.all_entries else ""
-    return (
-        f"ceiling{of_part}: epsilon {limited.ceiling.epsilon:g} at delta "
-        f"{limited.ceiling.delta:g}; one more release may have up to epsilon "
-        f"{rounded_down(remaining(limited))} at the same delta{under}"
+    ceiling = (
+        f"ceiling{of_part}: epsilon {limited.ceiling.epsilon:g} at delta {limited.ceiling.delta:g}"
     )
+    left = rounded_down(remaining(limited))
+    if left == rounded_down(0.0):
+        return f"{ceiling}; nothing is left"
+    return f"{ceiling}; one more release may have up to epsilon {left} at the same delta{under}"

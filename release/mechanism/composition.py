@@ -20,12 +20,16 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from typing import Final
 
 from ...common.adjacency import Adjacency
 from ...common.display.text import promised, rounded_up
 from ...common.errors import BudgetError
 from ...common.ledger import SMALLEST_EPSILON, Ledger
 from .accountant import epsilon_for, noise_multiplier
+
+_ROUNDING: Final = 1e-9
+"""A release's own epsilon is this near to what follows from its noise."""
 
 
 @dataclass(frozen=True)
@@ -51,7 +55,7 @@ class Total:
 
 
 def total_of(ledger: Ledger, delta: float) -> Total:
-    """The joint guarantee of the releases in a ledger.
+    """The joint guarantee of the releases in a ledger; a single release's is its own.
 
     Args:
         ledger: the releases.
@@ -66,7 +70,12 @@ def total_of(ledger: Ledger, delta: float) -> Total:
         return Total(0.0, delta, adjacency, 0)
     # Rounded up, because the sum of squares is off by a few units in the last place at most.
     precision = _gdp_mu_squared(ledger, adjacency) * (1 + 2.0**-40)
-    return Total(epsilon_for(1 / math.sqrt(precision), delta), delta, adjacency, releases)
+    epsilon = epsilon_for(1 / math.sqrt(precision), delta)
+    first = ledger.all_entries[0]
+    alone = releases == 1 and (first.delta, first.adjacency) == (delta, adjacency)
+    if alone and math.isclose(first.epsilon, epsilon, rel_tol=_ROUNDING):
+        epsilon = first.epsilon
+    return Total(epsilon, delta, adjacency, releases)
 
 
 def _gdp_mu_squared(ledger: Ledger, adjacency: Adjacency) -> float:

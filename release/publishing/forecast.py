@@ -2,8 +2,9 @@
 
 Rows are simulated from the schema alone: a few common factors make columns dependent and
 distinguish the classes. Their release is read in the simplest way, by correlations and by a linear
-classifier from its products of columns and from the columns themselves. If it shows little of simulated rows, it will show little
-of real ones. How well a generator does on real rows can only be seen with real rows.
+classifier from its products of columns and from the columns themselves. If it shows little of
+simulated rows, it will show little of real ones. How well a generator does on real rows can only be
+seen with real rows.
 """
 
 from __future__ import annotations

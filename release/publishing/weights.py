@@ -79,7 +79,8 @@ def _of_marginals(columns: int, blur: float, classes: int) -> float:
     if classes == 1:
         return max(most, _LEAST_WITHOUT_CLASSES)
     noise = blur * math.sqrt(columns)
-    return min(most, max((noise / _LITTLE_NOISE) ** _GROWTH, 1.0) * _LEAST)
+    growth: float = (noise / _LITTLE_NOISE) ** _GROWTH
+    return min(most, max(growth, 1.0) * _LEAST)
 
 
 def _share_of_products(products: MomentFeatures | None, blur: float, classes: int) -> float:

@@ -21,7 +21,7 @@ _GROUPS: Final = re.compile(r"[+-]?[0-9]{1,3}(?:([,. '\u2019\u00a0\u202f])[0-9]{
 _INFINITE: Final = re.compile(r"[+-]?inf(inity)?", re.IGNORECASE)
 _SIXTEENTHS: Final = re.compile(r"[+-]?0[xX][0-9a-fA-F]{1,32}")
 TRUTHS: Final = {"false": 0, "true": 1}
-"""Texts that all programs take for truth values, in small letters, and the numbers that these are."""
+"""Texts that all programs take for truth values, in small letters, and the numbers they are."""
 _TRUTHS: Final = TRUTHS | {"f": 0, "t": 1}
 
 

@@ -8,12 +8,13 @@
                | column [ "not" ] "in" "(" category { "," category } ")"
                | column "is" [ "not" ] "missing"
     sum        = [ "-" ] term { ( "+" | "-" ) term }
-    term       = number [ "*" column ]  |  column  |  date
+    term       = number [ "*" column ]  |  column  |  date, such as 2023-12-25T18:30
     relation   = "="  |  "=="  |  "!="  |  "<"  |  "<="  |  ">"  |  ">="
 
 Names of columns with characters other than letters, digits and _ stand in `backticks`, such
-categories in "quotes". When dates are compared, numbers count days. Schemas may come from
-strangers: texts must be short, nothing in them is executed, and brackets are limited.
+categories in "quotes"; dates may stand in quotes, too. When dates are compared, numbers count days.
+Schemas may come from strangers: texts must be short, nothing in them is executed, and brackets are
+limited.
 """
 
 from __future__ import annotations
@@ -45,12 +46,14 @@ LONGEST: Final = 1_000
 _DEEPEST: Final = 20
 _NAMED: Final = 8
 """The most categories that a message names."""
+_DATE: Final = r"[0-9]{4}-[0-9]{2}-[0-9]{2}(?:T[0-9]{2}:[0-9]{2}(?::[0-9]{2})?)?"
+_OTHER_DATE: Final = re.compile(r"[0-9]{1,4}[./][0-9]{1,2}[./][0-9]{1,4}")
 _TOKEN: Final = re.compile(
-    r"""\s*(?:
+    rf"""\s*(?:
       (?P<quoted>"[^"]*"|'[^']*')
     | (?P<column>`[^`]+`)
-    | (?P<date>[0-9]{4}-[0-9]{2}-[0-9]{2}(?:T[0-9]{2}:[0-9]{2}(?::[0-9]{2})?)?(?!\w))
-    | (?P<number>[0-9]+(?:\.[0-9]+)?(?:[eE][+-]?[0-9]{1,3})?(?!\w))
+    | (?P<date>{_DATE}(?!\w))
+    | (?P<number>[0-9]+(?:\.[0-9]+)?(?:[eE][+-]?[0-9]{{1,3}})?(?!\w))
     | (?P<word>\w+)
     | (?P<sign><=|>=|!=|==|[=<>+*(),-])
     )""",
@@ -106,7 +109,8 @@ def _tokens(text: str) -> list[_Token]:
     while place < len(text):
         match = _TOKEN.match(text, place)
         if match is None or match.lastgroup is None:
-            raise _NotUnderstood(f"what is {text[place:].strip()[:20]!r}?")
+            hint = " dates are written as 2023-12-25" if _OTHER_DATE.search(text) else ""
+            raise _NotUnderstood(f"what is {text[place:].strip()[:20]!r}?{hint}")
         kind, said = match.lastgroup, match[match.lastgroup]
         found.append(_Token(kind, said[1:-1] if kind in ("quoted", "column") else said))
         place = match.end()
@@ -247,15 +251,16 @@ class _Parser:
                 return
             token = self._next
             self._place += 1
-        elif token.kind == "date":
+        elif (date := _date_in(token)) is not None:
             try:
-                found.seconds += sign * seconds_of(token.text)
+                found.seconds += sign * seconds_of(date)
             except ValueError:
                 raise _NotUnderstood(f"{token.text} is no date") from None
             found.dates += sign
             return
         if not token.is_name:
-            raise _NotUnderstood(f"a number or a column is wanted, not {token.text!r}")
+            hint = "; dates are written as 2023-12-25" if _OTHER_DATE.search(token.text) else ""
+            raise _NotUnderstood(f"a number or a column is wanted, not {_shown(token)}{hint}")
         column = self._column(token)
         if not column.kind.numeric:
             raise _NotUnderstood(f"column {column.name!r} holds no numbers")
@@ -289,7 +294,7 @@ class _Parser:
     def _relation(self) -> str:
         token = self._next
         if token.kind != "sign" or token.text not in _RELATIONS:
-            raise _NotUnderstood(f"one of = != < <= > >= is wanted, not {token.text!r}")
+            raise _NotUnderstood(f"one of = != < <= > >= is wanted, not {_shown(token)}")
         self._place += 1
         return "=" if token.text == "==" else token.text
 
@@ -316,7 +321,17 @@ class _Parser:
 
     def expect(self, kind: str, text: str) -> None:
         if not self._take(kind, text):
-            raise _NotUnderstood(f"{text} is wanted, not {self._next.text!r}")
+            raise _NotUnderstood(f"{text} is wanted, not {_shown(self._next)}")
+
+
+def _date_in(token: _Token) -> str | None:
+    """The date or time that is written out, perhaps in quotes and with a blank before the time."""
+    text = token.text.replace(" ", "T") if token.kind == "quoted" else token.text
+    return text if token.kind in ("quoted", "date") and re.fullmatch(_DATE, text) else None
+
+
+def _shown(token: _Token) -> str:
+    return token.text if token is _END else repr(token.text)
 
 
 def _number(token: _Token) -> float:

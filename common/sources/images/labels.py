@@ -228,9 +228,8 @@ def _require_one_meaning(names: tuple[str, ...], where: str) -> None:
     """
     for index, name in enumerate(names):
         number = number_in(name)
-        if number is None:
-            number = TRUTHS.get(name.lower())
-        if number not in (None, index):
+        read = TRUTHS.get(name.lower()) if number is None else number
+        if read not in (None, index):
             raise SchemaError(
                 f"{where}: labels are numbers, counted from 0, and number {index} is the class "
                 f"{name}, which is another number: store labels as texts, the names of their "

@@ -191,7 +191,7 @@ class StandIns:
         self._truths = {truth for text in form.missing if (truth := truth_of(text)) is not None}
 
     def are(self, values: pa.Array) -> NDArray[np.bool_]:
-        """Which values are one of these numbers or truth values, however they are stored or written.
+        """Which values are one of these numbers or truth values, however they are written.
 
         Args:
             values: texts, numbers or truth values; of any others, none is.

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from ...arguments import argument
 from ...errors import DataError
 from ...schema.csv_format import CsvFormat
 from ..base import reading
@@ -295,8 +294,9 @@ def _reading(path: AnyPath, form: CsvFormat) -> Iterator[None]:
 
 def _not_in_the_encoding(path: AnyPath, form: CsvFormat) -> DataError:
     return DataError(
-        f"{path}: {_first_undecodable(path, form)}not in {form.encoding}: say in which encoding it "
-        f"is, such as latin-1, with {argument('encoding')} or in the schema"
+        f"{path}: {_first_undecodable(path, form)}not in {form.encoding}: say in the schema in "
+        "which encoding it is, as encoding = \"latin-1\" under [csv]; 'dpntk schema --encoding' "
+        "writes that"
     )
 
 

@@ -176,9 +176,9 @@ def test_a_missing_folder_is_named(tmp_path: Path) -> None:
 
 def test_a_place_that_cannot_even_be_looked_at_is_named(tmp_path: Path) -> None:
     path = tmp_path / ("long" * 100)
-    with pytest.raises(OutputError, match="cannot write .*File name too long"):
+    with pytest.raises(OutputError, match=r"cannot write .*File name too long"):
         require_absent(path, overwrite=True, cost="", begins=b"")
-    with pytest.raises(OutputError, match="cannot write .*File name too long"):
+    with pytest.raises(OutputError, match=r"cannot write .*File name too long"):
         require_absent(path / "file", overwrite=True, cost="", begins=b"")
-    with pytest.raises(OutputError, match="cannot write .*File name too long"):
+    with pytest.raises(OutputError, match=r"cannot write .*File name too long"):
         require_replaceable_folder(path, marker="ours", ours=OURS)

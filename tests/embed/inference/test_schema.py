@@ -214,6 +214,39 @@ def test_numbers_with_texts_beside_them_are_no_categories(
     assert column.kind is ColumnKind.CATEGORICAL
 
 
+@pytest.mark.parametrize(
+    ("values", "said"),
+    [
+        (["1/9/23", "12/30/99", "3/2/23 6:39 PM"], "dates with a year of two digits"),
+        (["02.05.23", "31.12.99"], "dates with a year of two digits"),
+        (["3/2/2023 6:39 PM", "1/28/2023 11:12 a.m."], "times with AM and PM"),
+        (["42,953", "68,016"], "decimal=','; if it is between thousands, write 12345 for 12,345)"),
+        (["42,95", "68,016"], "with a decimal comma (if they are, say decimal=',')"),
+    ],
+)
+def test_what_a_person_reads_otherwise_is_no_category(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], values: list[str], said: str
+) -> None:
+    assert _drafted(tmp_path, values * 9).schema.left_out == ("x",)
+    assert said in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("values", [["45.13.20", "1.2.34"], ["6:39 PMs", "7:00 PM"], ["1-2-345"]])
+def test_codes_that_are_only_like_dates_stay_categories(tmp_path: Path, values: list[str]) -> None:
+    (column,) = _drafted(tmp_path, [*values, "x", "y"] * 9).schema.columns[1:]
+    assert column.kind is ColumnKind.CATEGORICAL
+
+
+def test_thousands_that_are_read_as_fractions_are_said(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    form, note = CsvFormat(decimal=","), "every number has three digits behind its comma"
+    thousands = ["42,953", "68,016", "10,001"]
+    for values, said in ((thousands, True), ([*thousands, "68,01"], False)):
+        _drafted(tmp_path, values * 9, form)
+        assert (note in capsys.readouterr().err) == said
+
+
 @pytest.mark.parametrize("written", ["1,{:03d}.50", "${:d}", "{:d} %", "{:d}'000"])
 def test_numbers_with_signs_in_them_are_no_categories(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], written: str

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import math
 import os
 import re
@@ -272,6 +273,20 @@ def test_the_ceiling_stops_a_release(dpntk: Command, folder: Path, tmp_path: Pat
     second = ("-o", "second.h5", "--compose", "--delta", "1e-3")
     assert dpntk("release", "--eps", f"{float(left[1]) + 1e-4:.4f}", *second).code == 1
     assert dpntk("release", "--eps", left[1], *second).code == 0
+
+
+@pytest.mark.parametrize("epsilon", [1, 3, 0.7])
+def test_a_release_that_spends_its_whole_ceiling_is_its_own_total(
+    dpntk: Command, folder: Path, epsilon: float
+) -> None:
+    ceiling = ("--budget-eps", epsilon, "--budget-delta", 1e-3)
+    assert dpntk("embed", folder, "--width", 5, *ceiling).code == 0
+    assert dpntk("release", "--eps", epsilon, "--delta", 1e-3).code == 0
+    shown = dpntk("budget").stdout
+    assert f"spent: epsilon {epsilon:g} at delta 0.001 (replace-one)" in shown
+    assert f"ceiling: epsilon {epsilon:g} at delta 0.001; nothing is left" in shown
+    (told,) = json.loads(dpntk("budget", "--json").stdout)["spent"]
+    assert told["epsilon"] == epsilon
 
 
 def test_what_is_left_is_left_under_the_adjacency_that_is_said(

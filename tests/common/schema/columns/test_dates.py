@@ -223,6 +223,11 @@ def test_the_draft_recognises_dates(tmp_path: Path, capsys: pytest.CaptureFixtur
     assert columns[0].to_json()["lower"] == "2001-02-01"
     assert columns[0].missing is Missing.INDICATOR
     assert "us: day or month first? The draft says %d/%m/%Y" in capsys.readouterr().err
+    # The first and the last day are the same ones in either order.
+    ends = ["01/01/2001", "02/05/2001", "12/12/2001"]
+    (tmp_path / "a.csv").write_text("\n".join(["us,n", *(f"{end},1" for end in ends)]) + "\n")
+    draft_schema(tmp_path / "a.csv", None, CsvFormat())
+    assert "us: day or month first?" in capsys.readouterr().err
 
     times = pa.array([0, 3_600_000, 7_200_000]).cast("timestamp[ms]")
     stored = pa.table({"born": pa.array([0, 5, 9]).cast("int32").cast("date32"), "at": times})

@@ -164,10 +164,10 @@ def test_a_category_changes_as_rarely_as_it_can() -> None:
 @pytest.mark.parametrize(
     "constraints",
     [
-        ("total = 150", "total = a + b"),
-        ("total = a + b", "total = 150"),
-        ("total > 149.5 and ill = yes", "total = a + b", "a >= b"),
-        ("a = 100", "b <= a - 99", "total = a + b", "total >= 101"),
+        ("total = 0", "total = a + b"),
+        ("total = a + b", "total = 0"),
+        ("total < 0.5 and ill = yes", "total = a + b", "a >= b"),
+        ("total = a + b", "total = 1 and a > 0.5"),
     ],
 )
 def test_rules_that_undo_one_another_are_kept_together(constraints: tuple[str, ...]) -> None:
