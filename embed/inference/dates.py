@@ -68,9 +68,9 @@ class SeenDates(RedactedRepr):
         self.ranges = {text: self.ranges[text] for text in seconds if _all_are_dates(seconds[text])}
         for text, found in self.ranges.items():
             found.observe(seconds[text].astype(np.int64))
-        for pair in combinations(self.ranges, 2):
-            if not np.array_equal(*(seconds[text] for text in pair)):
-                self.different.add(frozenset(pair))
+        for one, other in combinations(self.ranges, 2):
+            if not np.array_equal(seconds[one], seconds[other]):
+                self.different.add(frozenset((one, other)))
 
     def reads(self, text: str, *, stored: bool) -> bool:
         """Whether a text is a date like those seen so far.
