@@ -34,13 +34,13 @@ def command(embeddings: tuple[Path, ...], output: Path, overwrite: bool) -> None
         f"merged {len(embeddings)} embeddings: {whole.records:,} {whole.schema.noun} in "
         f"{counted(len(whole.schema.classes), 'class', 'classes')}"
     )
-    if whole.ledger.all_entries:
+    if released := bool(whole.ledger.all_entries):
         notice(
             "there are earlier releases from the parts; 'dpntk budget' shows what they add up to"
         )
     warning(f"{output} is SENSITIVE: it is not private, and only you can read it (0600)")
     console.print(
         "from now on release from the sum only: the parts' ledgers do not hear of it",
-        f"next: dpntk release {typed(output)} --eps 1"
+        f"next: dpntk release {typed(output)} --eps 1{' --compose' * released}"
         f"{elsewhere(RELEASE, f'{output.stem}-release.h5')}",
     )

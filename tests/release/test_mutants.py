@@ -30,7 +30,7 @@ from dpntk.common.errors import BudgetError, DpntkError
 from dpntk.common.features import base as feature_maps
 from dpntk.common.features import infinite_ntk as relu_kernel
 from dpntk.common.features.base import FeatureMap
-from dpntk.common.features.joint import Parts, parts_of
+from dpntk.common.features.joint import JointFeatures, Parts, parts_of
 from dpntk.common.features.marginals.cells import MarginalColumn, MarginalGroup
 from dpntk.common.features.marginals.map import MarginalFeatures
 from dpntk.common.features.perceptual import PerceptualFeatures
@@ -91,6 +91,7 @@ from tests.release.publishing import (
     test_merged_ledger,
     test_neighbours,
     test_privacy_units,
+    test_weights,
 )
 
 for found in pkgutil.walk_packages(dpntk.__path__, "dpntk."):
@@ -285,6 +286,18 @@ def parts_longer_than_their_noise(monkeypatch: pytest.MonkeyPatch) -> None:
         "sigmas",
         lambda scale, _: np.ceil(scale.sigma / scale.factors**2).astype(np.int64),
     )
+
+
+def weights_shorter_than_they_are_said_to_be(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What parts are multiplied by is what they should be divided by."""
+    right = layout._with_weights
+
+    def divided(before: JointFeatures, after: JointFeatures, scale: NoiseScale) -> ReleaseLayout:
+        found = right(before, after, scale)
+        assert found.scale.factors is not None
+        return replace(found, scale=replace(found.scale, factors=1 / found.scale.factors))
+
+    monkeypatch.setattr(layout, "_with_weights", divided)
 
 
 def chosen_pairs_without_noise(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -803,6 +816,16 @@ MUTANTS = [
         part_by_a_secret_number,
         test_measurement.test_the_choice_is_a_function_of_what_has_its_noise,
         {"adjacency": Adjacency.ADD_REMOVE, "epsilon": 100.0},
+    ),
+    Mutant(
+        part_by_a_secret_number,
+        test_weights.test_the_weights_follow_from_the_noisy_counts_where_the_number_is_protected,
+        {"adjacency": Adjacency.ADD_REMOVE},
+    ),
+    Mutant(
+        weights_shorter_than_they_are_said_to_be,
+        test_weights.test_a_release_is_what_an_embedding_of_its_weights_gives,
+        {"pairs": ("none",), "moments": None},
     ),
     Mutant(
         parts_longer_than_their_noise,

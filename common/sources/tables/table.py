@@ -195,7 +195,7 @@ def require_columns(found: tuple[str, ...], schema: TableSchema, where: str) -> 
     lacking = [name for name in needed if name not in found]
     strange = [name for name in found if name not in wanted]
     is_text = where.lower().endswith(SUFFIXES)
-    if lacking and len(found) == 1 and is_text:
+    if lacking and len(found) == 1 and strange and is_text:
         raise SchemaError(
             f"{where}: the header is one column: are values separated by something else than "
             f"{schema.csv.separator!r}? The schema says by what",

@@ -125,6 +125,7 @@ def test_the_whole_way(tmp_path: Path, dpntk: Command) -> None:
     dpntk("release", "b.h5", "--eps", "0.5", *parameters, "-o", "rb.h5")
     merged = dpntk("merge", "a.h5", "b.h5", "-o", "all.h5")
     assert "there are earlier releases from the parts" in merged.stderr
+    assert "--eps 1 --compose" in merged.stderr
     assert "from now on release from the sum only" in merged.stderr
 
     refused = dpntk("release", "all.h5", "--eps", "1", *parameters)

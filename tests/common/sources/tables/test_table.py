@@ -255,6 +255,7 @@ def test_values_beyond_their_bounds_are_clipped_and_counted(
         ("id,age", "id,years", r"a.csv: there is no column 'age', which the schema describes"),
         ("id,age", "name,age", r"a.csv: the schema lacks column 1: describe it"),
         (",", ";", r"a.csv: the header is one column: .* separated by something else than ','"),
+        (CSV, "age\n34\n", r"a.csv: there is no column 'pay', which the schema describes"),
         (CSV, "", r"a.csv: the file is empty"),
         (CSV, HEADER + "\n", r"a.csv: there are no records in it"),
     ],
