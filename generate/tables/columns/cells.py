@@ -46,14 +46,16 @@ class Columns:
         """Which cells may be occupied, bool (cells,).
 
         Between wide bounds, most cells of a number are empty. The marginals alone decide which ones
-        likely are, unless the noise exceeds a uniform share.
+        likely are, unless the noise exceeds a uniform share, or all would be: a rare class may have
+        numbers where all others lack them, though noise hides each single one of its cells.
         """
-        return np.concatenate(
-            [
-                (marginal.posterior_mean > 0).any(axis=0) | (marginal.noise.min() * size > 1)
-                for marginal, size in zip(self.marginals, self.sizes, strict=True)
-            ]
-        )
+        found = []
+        for marginal, size in zip(self.marginals, self.sizes, strict=True):
+            seen = (marginal.posterior_mean > 0).any(axis=0) | (marginal.noise.min() * size > 1)
+            if isinstance(marginal.block.encoding, NumericEncoding):
+                seen[: marginal.points] |= not seen[: marginal.points].any()
+            found.append(seen)
+        return np.concatenate(found)
 
     def logits(self, weights: NDArray[np.float64], shares: Shares) -> Tensor:
         """The logits u and d of shares (classes, cells), floored relative to the noise."""
