@@ -281,9 +281,9 @@ class _Simulation:
         error = self._mean(noisy - self.correlations)
         if classes < 2:
             return error, None
-        both = noise.of_products * self.of_means, noise.of_cells * self.by_cells
-        product, size = both[0] * both[1], np.hypot(*both)
-        of_both = np.divide(product, size, out=np.zeros_like(size), where=size > 0)
+        one, other = noise.of_products * self.of_means, noise.of_cells * self.by_cells
+        together = np.hypot(one, other)
+        of_both = np.divide(one * other, together, out=0 * together, where=together > 0)
         blurred = np.broadcast_to(of_both, self.means.shape)
         means = self.means + random.standard_normal(self.means.shape) * blurred
         means *= _james_stein(means, blurred, self.of_means > 0)
@@ -302,9 +302,10 @@ def _sums_over_cells(moments: MomentFeatures, marginals: MarginalFeatures) -> Fl
     cells = np.array([column.cells for column in marginals.columns if column.cells])
     of_numbers = 2 * STEPS * np.sqrt(cells / 12)  # values that are evenly spread over the bounds
     found = np.full(moments.factors, float(INDICATOR))
-    found[0] = 0.0
+    found[0] = 0.0  # the constant
     found[1 : 1 + len(of_numbers)] = of_numbers
-    return found
+    of_target: Floats = moments.times.numpy().astype(np.float64)
+    return found * of_target
 
 
 def _james_stein(noisy: Floats, noise: Floats, where: NDArray[np.bool_]) -> Floats:

@@ -19,7 +19,8 @@ _LEAST: Final = 0.4
 """Least weight of marginals where there are classes to tell apart, unless columns are few."""
 _LEAST_WITHOUT_CLASSES: Final = 0.7
 _LITTLE_NOISE: Final = 4e-4
-"""Noise on a cell's share in a class, times the weight of marginals, up to which they have it."""
+"""Marginals have their least weight up to this noise on a cell's share in a class, times the
+weight."""
 _GROWTH: Final = 0.25
 """Power of this noise with which their weight grows beyond."""
 _MANY_COLUMNS: Final = 25
