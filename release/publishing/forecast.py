@@ -164,10 +164,13 @@ class _Noise:
     Attributes:
         of_products: on a product of two factors.
         of_cells: on the share of a column's cell.
+        of_numbers: on a correlation of two numbers, read from pairs in few cells; infinite without
+            such pairs.
     """
 
     of_products: float = 0.0
     of_cells: float = 0.0
+    of_numbers: float = math.inf
 
     @classmethod
     def of(cls, plan: Plan) -> _Noise:
@@ -175,7 +178,12 @@ class _Noise:
         parts = parts_of(plan.feature_map)
         assert parts.marginals is not None
         of_products = plan.blur / parts.moment_weight / math.sqrt(2)  # each appears twice
-        return cls(of_products, plan.blur / (parts.weight * parts.marginals.entry))
+        of_marginals = plan.blur / parts.weight
+        return cls(
+            of_products,
+            of_marginals / parts.marginals.entry,
+            parts.marginals.noise_on_correlations(of_marginals),
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -260,8 +268,8 @@ class _Simulation:
     ) -> tuple[float, float | None]:
         """Error of the correlations, and accuracy of the classifier, with noise.
 
-        Correlations are read from products; means of the classes from products and columns, each
-        weighted by its precision.
+        Correlations are read from products and, those of numbers, also from pairs in few cells;
+        means of the classes from products and columns. Each is weighted by its precision.
 
         Args:
             noise: of the release.
@@ -269,11 +277,14 @@ class _Simulation:
         """
         random = random or np.random.default_rng(_SEED)
         classes, size = self.means.shape
-        # Averaging over classes reduces the noise.
-        deviation = np.where(self.pairs, noise.of_products * self.unit, 0.0) / np.sqrt(classes)
+        of_numbers = np.outer(self.numbers, self.numbers)
+        deviation = np.where(self.pairs, noise.of_products * self.unit, 0.0)
+        if math.isfinite(noise.of_numbers):
+            both = _of_both(deviation, np.full_like(deviation, noise.of_numbers))
+            deviation = np.where(of_numbers, both, deviation)
+        deviation /= np.sqrt(classes)  # averaging over classes reduces the noise
         drawn = np.triu(random.standard_normal((size, size)), 1)
         noisy = (self.correlations + (drawn + drawn.T) * deviation).clip(-1, 1)
-        of_numbers = np.outer(self.numbers, self.numbers)
         believed = np.ones_like(noisy)
         for kind in (of_numbers, ~of_numbers):
             believed *= _james_stein(noisy, deviation, self.pairs & kind)
@@ -281,9 +292,7 @@ class _Simulation:
         error = self._mean(noisy - self.correlations)
         if classes < 2:
             return error, None
-        one, other = noise.of_products * self.of_means, noise.of_cells * self.by_cells
-        together = np.hypot(one, other)
-        of_both = np.divide(one * other, together, out=0 * together, where=together > 0)
+        of_both = _of_both(noise.of_products * self.of_means, noise.of_cells * self.by_cells)
         blurred = np.broadcast_to(of_both, self.means.shape)
         means = self.means + random.standard_normal(self.means.shape) * blurred
         means *= _james_stein(means, blurred, self.of_means > 0)
@@ -295,6 +304,12 @@ class _Simulation:
         directions = (axes / values.clip(max(0.1, edge))) @ axes.T @ means.T
         scores = self.rows @ directions - (means.T * directions).sum(axis=0) / 2
         return error, float((scores.argmax(axis=1) == self.labels).mean())
+
+
+def _of_both(one: Floats, other: Floats) -> Floats:
+    """Standard deviations of means of two estimates each, weighted by their precision."""
+    together = np.hypot(one, other)
+    return np.divide(one * other, together, out=np.zeros_like(together), where=together > 0)
 
 
 def _sums_over_cells(moments: MomentFeatures, marginals: MarginalFeatures) -> Floats:

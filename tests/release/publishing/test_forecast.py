@@ -71,6 +71,23 @@ def test_correlations_that_noise_distorts_make_no_classifier_worse() -> None:
         assert more > less - 0.02
 
 
+def test_numbers_are_seen_to_go_together_in_pairs_of_few_cells() -> None:
+    """Products alone show nothing of eight numbers and three categories in so few rows."""
+    columns = [Column.continuous(f"c{n}", 0, 1) for n in range(8)]
+    columns += [Column.categorical(f"k{n}", list("abcde")) for n in range(3)]
+    schema = TableSchema((*columns, Column.boolean("ill", ["no", "yes"])), label="ill")
+    grid = Grid.for_capacity(schema.levels, DEFAULT_CAPACITY)
+    errors = []
+    for pairs in ((), ("none",)):
+        feature_map = replace(OPTIONS, pairs=pairs).draw(schema)
+        planned = plan(feature_map, grid, 2, 2_500, PrivacyParameters(1.0))
+        found = forecast(schema, [planned])
+        assert found is not None
+        errors.append(error_of(found.at[0]))
+    with_pairs, without = errors
+    assert with_pairs < without / 2
+
+
 def error_of(each: Forecast) -> float:
     """Of correlations."""
     assert each.correlation_error is not None
