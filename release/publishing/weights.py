@@ -29,7 +29,7 @@ features tell of single columns fades with the number of columns faster than wha
 _OF_PRODUCTS: Final = 0.2
 """The products' part of the squared length that marginals leave, if there are classes."""
 _OF_PRODUCTS_WITHOUT_CLASSES: Final = 0.5
-_LARGE_NOISE: Final = 0.07
+_LARGE_NOISE: Final = 0.1
 """Noise on correlations, times the weight of products, at which they have half of this part."""
 _LEAST_OF_PRODUCTS: Final = 1e-3
 """They have this part at least, because a release chooses pairs of columns by them."""
