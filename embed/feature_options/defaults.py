@@ -9,5 +9,6 @@ DEFAULT_ACTIVATION: Final = "relu"
 DEFAULT_MARGINALS: Final = 0.4
 """Weight of marginals in a feature of norm 1, if that of products is chosen."""
 DEFAULT_MOMENTS: Final = 0.3
-"""Weight of products of columns, if that of marginals is chosen. Otherwise a release chooses."""
+"""Weight of products of columns, if that of marginals is chosen. If neither is, an embedding has
+both of these weights, and a release chooses others."""
 DEFAULT_FREQUENCIES: Final = 5000

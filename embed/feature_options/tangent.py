@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
@@ -149,13 +148,16 @@ class TangentOptions(SeededOptions):
                 f"more, and {why}"
             )
         marginals = self._with_pairs(schema, moments)
-        undecided = self.marginals is None and not self.moments
         weight = DEFAULT_MARGINALS if self.marginals is None else self.marginals
         share = DEFAULT_MOMENTS if self.moments is None else self.moments
-        if undecided:
-            weight = share = math.sqrt(1 / 2 if moments is None else 1 / 3)
-        share = 0.0 if moments is None else share
-        return JointFeatures(network, marginals, weight, moments, share, undecided)
+        return JointFeatures(
+            network,
+            marginals,
+            weight,
+            moments,
+            0.0 if moments is None else share,
+            weights_undecided=self.marginals is None and not self.moments,
+        )
 
     def _with_pairs(self, schema: TableSchema, moments: MomentFeatures | None) -> MarginalFeatures:
         """Marginals of columns, and of the pairs that were asked for or may be chosen later."""

@@ -31,8 +31,11 @@ _OF_PRODUCTS: Final = 0.2
 _OF_PRODUCTS_WITHOUT_CLASSES: Final = 0.5
 _LARGE_NOISE: Final = 0.1
 """Noise on correlations, times the weight of products, at which they have half of this part."""
-_LEAST_OF_PRODUCTS: Final = 1e-3
-"""They have this part at least, because a release chooses pairs of columns by them."""
+_LEAST_OF_PRODUCTS: Final = 0.1
+"""Least weight of products: their noise has to fit 64 bits."""
+_LARGEST_NETWORK_BLUR: Final = 0.03
+"""Above this blur the network's features tell next to nothing, and marginals weigh `_MOST`."""
+_MOST: Final = 0.97
 
 
 def weighed_for(feature_map: JointFeatures, blur: float, classes: int) -> JointFeatures:
@@ -71,11 +74,14 @@ def _weighed(
         return feature_map
     marginals = _of_marginals(len(feature_map.marginals.columns), of_marginals, classes)
     share = _share_of_products(feature_map.moments, of_products, classes)
-    return feature_map.weighing(marginals, math.sqrt(share * (1 - marginals**2)))
+    products = max(math.sqrt(share * (1 - marginals**2)), _LEAST_OF_PRODUCTS)
+    return feature_map.weighing(marginals, products)
 
 
 def _of_marginals(columns: int, blur: float, classes: int) -> float:
     """The weight of marginals."""
+    if blur > _LARGEST_NETWORK_BLUR:
+        return _MOST
     most = math.sqrt(columns / (columns + _MANY_COLUMNS))
     if classes == 1:
         return max(most, _LEAST_WITHOUT_CLASSES)
@@ -91,4 +97,4 @@ def _share_of_products(products: MomentFeatures | None, blur: float, classes: in
     share = _OF_PRODUCTS if classes > 1 else _OF_PRODUCTS_WITHOUT_CLASSES
     # Each product appears twice, and classes show together what they have in common.
     noise = products.noise_on_correlations(blur / math.sqrt(2 * classes))
-    return max(share / (1 + (noise / _LARGE_NOISE) ** 2), _LEAST_OF_PRODUCTS)
+    return share / (1 + (noise / _LARGE_NOISE) ** 2)

@@ -382,7 +382,11 @@ def test_a_rare_class_is_told_by_all_its_columns_though_noise_hides_each(tmp_pat
     path = tmp_path / "a.csv"
     path.write_text("\n".join(lines) + "\n")
     noisy = unrecorded_release(
-        embed(path, TangentOptions(width=50), SourceOptions(schema=TRAITED)),
+        embed(
+            path,
+            TangentOptions(width=50, marginals=0.4, moments=0.3),
+            SourceOptions(schema=TRAITED),
+        ),
         PrivacyParameters(1.0, 1e-5),
     )
     refinement = refinement_of(noisy)

@@ -134,7 +134,7 @@ def test_a_plan_says_what_could_be_learnt_and_where_it_is_mostly_noise(
     options = ("plan", "--schema", "schema.toml", "--width", 5, "--records", 500, "--eps")
     noisy = " ".join(dpntk(*options, 0.1).stdout.split())
     assert "Mostly noise: with epsilon 0.1" in noisy
-    assert "(1 would do for " in noisy
+    assert "(0.3 would do for " in noisy
     assert "Mostly noise" not in dpntk(*options, 10).stdout
     told = json.loads(dpntk(*options, 0.1, "--json").stdout)["forecast"]
     assert [each["epsilon"] for each in told["at"]] == [0.01, 0.03, 0.1, 0.3, 1]

@@ -132,7 +132,7 @@ def test_the_copula_of_all_numbers_learns_what_products_say(
 def test_noise_alone_makes_no_correlations(tmp_path: Path) -> None:
     """With independent columns, coefficients stay far below what the noise by itself asks for."""
     values = chain(0.0)
-    made = released(values, tmp_path / "a.csv", 0.0005)
+    made = released(values, tmp_path / "a.csv", 0.002)
     moments = products_in(made)
     rows = torch.from_numpy(encoded(values))
     correlations = Correlations(moments, rows)
