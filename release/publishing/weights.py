@@ -35,7 +35,7 @@ _LEAST_OF_PRODUCTS: Final = 0.1
 """Least weight of products: their noise has to fit 64 bits."""
 _LARGEST_NETWORK_BLUR: Final = 0.03
 """Above this blur the network's features tell next to nothing, and marginals weigh `_MOST`."""
-_MOST: Final = 0.97
+_MOST: Final = 0.9
 
 
 def weighed_for(feature_map: JointFeatures, blur: float, classes: int) -> JointFeatures:
