@@ -34,8 +34,9 @@ _LARGE_NOISE: Final = 0.1
 _LEAST_OF_PRODUCTS: Final = 0.1
 """Least weight of products: their noise has to fit 64 bits."""
 _LARGEST_NETWORK_BLUR: Final = 0.03
-"""Above this blur the network's features tell next to nothing, and marginals weigh `_MOST`."""
-_MOST: Final = 0.9
+"""Above this blur the network's features tell next to nothing."""
+_LEAST_WITHOUT_NETWORK: Final = 0.9
+"""Least weight of marginals then."""
 
 
 def weighed_for(feature_map: JointFeatures, blur: float, classes: int) -> JointFeatures:
@@ -80,9 +81,9 @@ def _weighed(
 
 def _of_marginals(columns: int, blur: float, classes: int) -> float:
     """The weight of marginals."""
-    if blur > _LARGEST_NETWORK_BLUR:
-        return _MOST
     most = math.sqrt(columns / (columns + _MANY_COLUMNS))
+    if blur > _LARGEST_NETWORK_BLUR:
+        return max(most, _LEAST_WITHOUT_NETWORK)
     if classes == 1:
         return max(most, _LEAST_WITHOUT_CLASSES)
     noise = blur * math.sqrt(columns)

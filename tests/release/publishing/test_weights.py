@@ -78,6 +78,14 @@ def test_more_noise_gives_columns_more_weight_and_products_less(classes: int) ->
     assert of_products[-1] == 0.1
 
 
+@pytest.mark.parametrize("count", [1, 3, 120, 400])
+@pytest.mark.parametrize("classes", [1, 2])
+def test_no_blur_gives_columns_less_weight_than_a_smaller_one(count: int, classes: int) -> None:
+    weights = [weighed_for(of_columns(count), blur, classes).weight for blur in BLURS]
+    assert (np.diff(weights) >= 0).all()
+    assert 0.9 <= weights[-1] < 0.99
+
+
 @pytest.mark.parametrize(("classes", "weights"), [(2, (0.27, 0.41, 0.83)), (1, (0.7, 0.7, 0.83))])
 def test_columns_weigh_most_where_they_are_many(
     classes: int, weights: tuple[float, float, float]
