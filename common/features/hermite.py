@@ -124,7 +124,12 @@ class HermiteFeatures:
             pair_order: the order of the product kernel.
             rho: rho in Mehler's formula.
             pairs: the number of pairs.
+
+        Raises:
+            SchemaError: a record of one value has no pairs.
         """
+        if record_size == 1:
+            raise SchemaError("hermite features are of pairs of values, and a record has only one")
         random = np.random.default_rng(seed)
         first = random.integers(0, record_size, pairs)
         second = (first + random.integers(1, record_size, pairs)) % record_size

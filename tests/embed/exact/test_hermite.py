@@ -159,3 +159,8 @@ def test_the_whole_path_with_it(dpntk: Command, folder: Path, tmp_path: Path) ->
     assert released.guarantee.sensitivity == pytest.approx(math.sqrt(2 * (1 + 0.25**2)))
     assert "Hermite features of order 20" in " ".join(dpntk("inspect").stdout.split())
     assert dpntk("generate", "--steps", "3", "-n", "30").code == 0
+
+
+def test_a_record_of_one_value_has_no_pairs() -> None:
+    with pytest.raises(SchemaError, match="of pairs of values, and a record has only one"):
+        HermiteFeatures.draw(1, levels=255, seed=0)
