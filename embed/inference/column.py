@@ -343,13 +343,12 @@ class SeenColumn(RedactedRepr):
                 "those that matter, and an other; or write numbers without the zeros)"
             )
         if self.has_signs:
-            one, grouped = "1234.5", "1,234.5"
+            one, grouped, mark = "1234.5", "1,234.5", "point"
             if self.form.decimal == COMMA:
-                one, grouped = "1234,5", "1.234,5"
+                one, grouped, mark = "1234,5", "1.234,5", "comma"
             return (
                 f"they look like numbers with signs in them (write {one} for {grouped}, for "
-                f"${one} and for {one}%; the decimal mark of this file is the "
-                f"{'comma' if self.form.decimal == COMMA else 'point'})"
+                f"${one} and for {one}%; the decimal mark of this file is the {mark})"
             )
         if self.has_texts_beside_numbers:
             return (

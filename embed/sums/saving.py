@@ -60,8 +60,9 @@ def save_embedding(
     path = followed(path_from("path", path, refusal=OutputError))
     with locked(path):
         require_absent(path, overwrite=overwrite, cost=COST, begins=EMBEDDING_BEGINS)
-        before = require_not_raised(ceiling, path)
-        names = data_sets_of(load_embedding(path)) if path.exists() else ()
+        replaced = require_not_raised(ceiling, path)
+        before = Ledger() if replaced is None else replaced.ledger
+        names = () if replaced is None else data_sets_of(replaced)
         if ceiling is not None:
             _require_not_raised(ceiling, path, before, embedding.ledger, declared_ledger(embedding))
         ledger = before.with_later(embedding.ledger).with_earlier(embedding.schema.spent)
@@ -72,24 +73,24 @@ def save_embedding(
         write_embedding(embedding, path)
 
 
-def require_not_raised(ceiling: PrivacyBudget | None, path: Path) -> Ledger:
+def require_not_raised(ceiling: PrivacyBudget | None, path: Path) -> Embedding | None:
     """Check that no ceiling is raised under which releases were made already.
 
     A ceiling that is raised after somebody has seen a release was not set beforehand
     (docs/privacy/proofs.md, statement 11).
 
     Returns:
-        The ledger of the embedding at `path`; an empty one if there is none.
+        The embedding at `path`, if there is one.
 
     Raises:
         BudgetError: the ceiling would be raised.
         EmbeddingError: the embedding at `path` is damaged.
     """
     if not path.exists():
-        return Ledger()
+        return None
     before = load_embedding(path)
     _require_not_raised(ceiling, path, before.ledger, declared_ledger(before))
-    return before.ledger
+    return before
 
 
 def _require_not_raised(ceiling: PrivacyBudget | None, path: Path, *ledgers: Ledger) -> None:

@@ -187,11 +187,23 @@ def _of_table(
     classes: int,
 ) -> ReleaseLayout:
     """`layout_of` for a table, with the given weights of its parts."""
-    if is_undecided(feature_map):
-        return _with_any_pairs(feature_map, weighed, scale, blur, classes)
-    if feature_map.weights_undecided:
-        return _with_weights(feature_map, weighed, scale)
-    return _unchanged(feature_map, scale)
+    if not is_undecided(feature_map):
+        if feature_map.weights_undecided:
+            return _with_weights(feature_map, weighed, scale)
+        return _unchanged(feature_map, scale)
+    marginals = feature_map.marginals
+    pairs = lengths_of_pairs(marginals, blur, classes)
+    if pairs is None:
+        return with_pairs(feature_map, weighed, scale, None)
+    count = min(CHOSEN_PAIRS, len(marginals.groups))
+    evenly = np.ones(marginals.dimension, dtype=np.int64)
+    fine = GroupChoice(range(count), pairs.fine, merged_cells(marginals, evenly))
+    coarse = None
+    if pairs.parts:
+        coarse = coarse_pairs(pairs, marginals, merged_cells(marginals, evenly, pairs.parts))
+    by_level = length_of_levels(marginals, blur)
+    found = with_pairs(feature_map, weighed, scale, fine, coarse, by_level)
+    return replace(found, pairs=pairs, by_level=by_level)
 
 
 def _unchanged(feature_map: FeatureMap, scale: NoiseScale) -> ReleaseLayout:
@@ -214,29 +226,6 @@ def _with_weights(
     every = np.arange(sum(sizes))
     scale = replace(scale, factors=np.repeat(factors, sizes))
     return _checked(ReleaseLayout(weighed, every, every, len(every), scale))
-
-
-def _with_any_pairs(
-    feature_map: JointFeatures,
-    weighed: JointFeatures,
-    scale: NoiseScale,
-    blur: float,
-    classes: int,
-) -> ReleaseLayout:
-    """`layout_of` for a table whose pairs of columns are still to be chosen."""
-    marginals = feature_map.marginals
-    pairs = lengths_of_pairs(marginals, blur, classes)
-    if pairs is None:
-        return with_pairs(feature_map, weighed, scale, None)
-    count = min(CHOSEN_PAIRS, len(marginals.groups))
-    evenly = np.ones(marginals.dimension, dtype=np.int64)
-    fine = GroupChoice(range(count), pairs.fine, merged_cells(marginals, evenly))
-    coarse = None
-    if pairs.parts:
-        coarse = coarse_pairs(pairs, marginals, merged_cells(marginals, evenly, pairs.parts))
-    by_level = length_of_levels(marginals, blur)
-    found = with_pairs(feature_map, weighed, scale, fine, coarse, by_level)
-    return replace(found, pairs=pairs, by_level=by_level)
 
 
 def _network_or_pixels(

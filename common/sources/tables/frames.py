@@ -219,9 +219,9 @@ def _require_one_kind(column: Any) -> None:  # noqa: ANN401
         raise TypeError("something else beside dates, times or durations")
     if len({issubclass(kind, _DURATIONS) for kind in times}) > 1:
         raise TypeError("durations beside dates or times")
-    if times and any(getattr(value, "nanoseconds", 0) for value in values):
-        raise TypeError("durations with a part below a microsecond among Python objects")
     if times:  # most object columns hold texts, and no value needs a check
+        if any(getattr(value, "nanoseconds", 0) for value in values):
+            raise TypeError("durations with a part below a microsecond among Python objects")
         dated = [value for value in values if isinstance(value, _DATES)]
         if len(set(map(_is_day, dated))) > 1:
             raise TypeError("days beside times")
