@@ -32,7 +32,8 @@ _OF_PRODUCTS_WITHOUT_CLASSES: Final = 0.5
 _LARGE_NOISE: Final = 0.1
 """Noise on correlations, times the weight of products, at which they have half of this part."""
 _LEAST_OF_PRODUCTS: Final = 0.1
-"""Least weight of products: their noise has to fit 64 bits."""
+"""Least weight of products: their noise has to fit 64 bits. Beside the marginals of as many columns
+as a table may have (2,000), it leaves something to the network."""
 _LARGEST_NETWORK_BLUR: Final = 0.03
 """Above this blur the network's features tell next to nothing."""
 _LEAST_WITHOUT_NETWORK: Final = 0.9

@@ -16,6 +16,7 @@ from dpntk.common.errors import FormatError
 from dpntk.common.features.joint import JointFeatures, parts_of
 from dpntk.common.features.registry import feature_map_from_spec
 from dpntk.common.schema.table import TableSchema
+from dpntk.common.schema.table_entries import MOST_COLUMNS
 from dpntk.common.sources.options import SourceOptions
 from dpntk.embed import Column, Embedding, TangentOptions, embed
 from dpntk.release.file.validation import require_consistent
@@ -24,7 +25,7 @@ from dpntk.release.publishing import measurement
 from dpntk.release.publishing.layout import ReleaseLayout, extreme_layouts, layout_of
 from dpntk.release.publishing.parameters import PrivacyParameters
 from dpntk.release.publishing.pipeline import unrecorded_release
-from dpntk.release.publishing.weights import weighed_for
+from dpntk.release.publishing.weights import extreme_weights, weighed_for
 from tests.helpers.neighbours import Integers
 from tests.helpers.tables import PEOPLE, people
 
@@ -93,6 +94,15 @@ def test_columns_weigh_most_where_they_are_many(
     """The network's features say little of each of many columns."""
     found = [weighed_for(of_columns(count), 0.02, classes).weight for count in (2, 5, 55)]
     assert found == pytest.approx(weights, abs=0.01)
+
+
+def test_as_many_columns_as_there_may_be_leave_something_to_the_network() -> None:
+    columns = [Column.integer(f"n{n}", 0, 9) for n in range(900)]
+    columns += [Column.categorical(f"c{n}", ["a", "b"]) for n in range(MOST_COLUMNS - 900)]
+    options = replace(OPTIONS, width=2, pairs=("none",))
+    feature_map = drawn(TableSchema(tuple(columns), None), options)
+    assert feature_map.moments is not None
+    assert min(each.main_weight for each in extreme_weights(feature_map, 1)) > 0.04
 
 
 def test_weights_that_the_owner_chose_stay() -> None:
