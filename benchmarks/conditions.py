@@ -35,7 +35,7 @@ from dpntk.embed import TangentOptions, embed, save_embedding
 from dpntk.evaluate.tables.baselines import rows_of
 from dpntk.evaluate.tables.fidelity.marginals import binned, marginal_distance
 from dpntk.evaluate.tables.table import Table, read_real_table
-from dpntk.generate import TableSettings, generate, load_generator
+from dpntk.generate import generate, load_generator
 from dpntk.generate.tables.export import SavedTableGenerator
 from dpntk.release import PrivacyParameters, release
 
@@ -105,8 +105,7 @@ def trained(data: Data, seed: int, folder: Path) -> SavedTableGenerator:
     save_embedding(embedding, folder / "embedding.h5")
     parameters = PrivacyParameters(1.0, delta_for(embedding.records))
     release(folder / "embedding.h5", folder / "release.h5", parameters)
-    settings = TableSettings(seed=seed)
-    generate(folder / "release.h5", folder / "synthetic", count=1_000, settings=settings)
+    generate(folder / "release.h5", folder / "synthetic", count=1_000, settings={"seed": seed})
     saved = load_generator(folder / "synthetic")
     assert isinstance(saved, SavedTableGenerator)
     return saved

@@ -33,7 +33,7 @@ from dpntk.common.sources.options import SourceOptions
 from dpntk.embed import TangentOptions, embed, save_embedding
 from dpntk.evaluate.images.distilled import classifiers_of
 from dpntk.evaluate.images.records import read_real, read_synthetic
-from dpntk.generate import PointSettings, TrainingSettings, generate, load_generator, points_to
+from dpntk.generate import PointSettings, generate, load_generator, points_to
 from dpntk.release import PrivacyParameters, release
 from dpntk.release.distill import Settings, distill
 from dpntk.release.distill.mechanism import clipped_sum, exact_gradient, gradient_of, noisy_sums
@@ -131,7 +131,7 @@ def of_a_release(folder: Path, run: Run, synthetic: Path) -> None:
                 embedding,
             )
             opened = release(embedding, output, PrivacyParameters(run.epsilon))
-            generate(opened, trained, settings=TrainingSettings(seed=run.seed))
+            generate(opened, trained, settings={"seed": run.seed})
     settings = PointSettings(run.per_class, seed=run.seed)
     points_to(synthetic, load_generator(trained), settings)
 

@@ -101,7 +101,7 @@ def through_files(
         parameters = PrivacyParameters(run.epsilon, delta, run.adjacency)
         release(folder / "embedding.h5", folder / "release.h5", parameters)
         opened = change(open_release(folder / "release.h5"))
-        settings = chosen_settings(opened, None, {"seed": run.seed, **chosen})
+        settings = chosen_settings(opened, {"seed": run.seed, **chosen})
         generate(opened, folder / "synthetic", count=RECORDS, settings=settings)
         return read_synthetic(folder / "synthetic")
 

@@ -92,7 +92,7 @@ def one_pass(
             made = embed(
                 data,
                 source=SourceOptions(classes=CLASSES),
-                carry_out=partial(work.carry_out, may_write=lambda: None),
+                carry_out=work.carry_out,
             )
         except NothingLeft:
             pass

@@ -56,7 +56,7 @@ from dpntk.evaluate.tables.scores import HARD_PRC, HARD_ROC
 from dpntk.evaluate.tables.table import Table, read_real_table, read_synthetic_table
 from dpntk.evaluate.tables.task import task_for
 from dpntk.evaluate.tables.utility import CONSTANT, Row, evaluate_tables
-from dpntk.generate import TableSettings, generate
+from dpntk.generate import generate
 from dpntk.release import PrivacyParameters, release
 
 from .baselines.mst_aim import CELLS, NAMES, environment, rows_of
@@ -113,8 +113,7 @@ def through_files(
         delta = delta_for(embedding.records)
         parameters = PrivacyParameters(run.epsilon, delta, adjacency=adjacency)
         release(folder / "embedding.h5", folder / "release.h5", parameters)
-        settings = TableSettings(seed=run.seed)
-        generate(folder / "release.h5", folder / "synthetic", settings=settings)
+        generate(folder / "release.h5", folder / "synthetic", settings={"seed": run.seed})
         return read_synthetic_table(folder / "synthetic")
 
 

@@ -6,12 +6,11 @@ import math
 import operator
 import os
 import secrets
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from enum import Enum
-from numbers import Real
+from numbers import Integral, Real
 from pathlib import Path
 from typing import Final, SupportsIndex
 
@@ -31,7 +30,7 @@ def require_kind(
     *,
     refusal: type[DpntkError],
 ) -> None:
-    """Check the type of an argument, and that a number is not too large for a float.
+    """Check the type of an argument.
 
     Args:
         name: the argument's name.
@@ -41,12 +40,56 @@ def require_kind(
         refusal: the error to raise.
 
     Raises:
-        DpntkError: as `refusal`, if the type is different, or a number too large.
+        DpntkError: as `refusal`, if the type is different.
     """
     if not isinstance(value, kind):
         raise refusal(f"{name} must be {wanted}, not of type {type(value).__name__}")
-    if kind == (int, float) and isinstance(value, int) and abs(value) > sys.float_info.max:
-        raise refusal(f"{name} must be {wanted}, and this one is too large")
+
+
+def set_plain(instance: object, **values: object) -> None:
+    """While a frozen dataclass is made: put plain values in the place of what a user gave.
+
+    NumPy's numbers, for example, cannot be written as JSON.
+    """
+    for name, value in values.items():
+        object.__setattr__(instance, name, value)
+
+
+def number(name: str, value: object, wanted: str, *, refusal: type[DpntkError]) -> float:
+    """A real number as a plain float, whether it is Python's or NumPy's.
+
+    Args:
+        name: the argument's name.
+        value: as the user gave it; it is not shown.
+        wanted: the requirement in words, as "a number, such as 1.0".
+        refusal: the error to raise.
+
+    Raises:
+        DpntkError: as `refusal`, if it is something else, or too large for a float.
+    """
+    if isinstance(value, bool) or not isinstance(value, Real):
+        raise refusal(f"{name} must be {wanted}, not of type {type(value).__name__}")
+    try:
+        return float(value)
+    except OverflowError as error:
+        raise refusal(f"{name} must be {wanted}, and this one is too large") from error
+
+
+def integer(name: str, value: object, wanted: str, *, refusal: type[DpntkError]) -> int:
+    """A whole number as a plain int, whether it is Python's or NumPy's.
+
+    Args:
+        name: the argument's name.
+        value: as the user gave it; it is not shown.
+        wanted: the requirement in words, as "a number of records".
+        refusal: the error to raise.
+
+    Raises:
+        DpntkError: as `refusal`, if it is something else.
+    """
+    if isinstance(value, bool) or not isinstance(value, Integral):
+        raise refusal(f"{name} must be {wanted}, not of type {type(value).__name__}")
+    return int(value)
 
 
 _TYPED: Final = ContextVar("typed", default=False)
@@ -133,7 +176,7 @@ def whole(
         DpntkError: as `refusal`, if it is not such a number.
     """
     try:
-        found = operator.index(number)
+        found = least - 1 if isinstance(number, bool) else operator.index(number)
     except TypeError:
         found = least - 1
     if not least <= found <= most:
@@ -177,4 +220,4 @@ def positive(
 
 
 def _is_real(number: object) -> bool:
-    return isinstance(number, Real)
+    return isinstance(number, Real) and not isinstance(number, bool)

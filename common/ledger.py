@@ -11,7 +11,7 @@ from functools import cached_property
 from typing import Any, Final
 
 from .adjacency import Adjacency
-from .arguments import argument, require_kind
+from .arguments import argument, number, set_plain
 from .errors import BudgetError, SchemaError
 
 DEFAULT_DELTA: Final = 1e-5
@@ -164,8 +164,11 @@ class PrivacyBudget:
     delta: float = DEFAULT_DELTA
 
     def __post_init__(self) -> None:
-        for name, value in (("epsilon", self.epsilon), ("delta", self.delta)):
-            require_kind(name, value, (int, float), "a number, such as 1.0", refusal=BudgetError)
+        for name in ("epsilon", "delta"):
+            wanted = "a number, such as 1.0"
+            set_plain(
+                self, **{name: number(name, getattr(self, name), wanted, refusal=BudgetError)}
+            )
         epsilon = argument("epsilon", self.epsilon, option="--budget-eps")
         delta = argument("delta", self.delta, option="--budget-delta")
         if not (math.isfinite(self.epsilon) and self.epsilon > 0):

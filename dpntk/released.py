@@ -8,7 +8,7 @@ from typing import Any, Final, Never
 
 from dpntk.common.arguments import Location, path_from
 from dpntk.common.errors import GeneratorError, ReleaseError
-from dpntk.generate import SavedGenerator, Synthetic, TrainingSettings, generate, sample_to
+from dpntk.generate import Choices, SavedGenerator, Synthetic, TrainingSettings, generate, sample_to
 
 NO_PICKLE: Final = (
     "this is not pickled, because whoever opens a pickle runs it: keep the release, from which "
@@ -34,7 +34,7 @@ class ReleasedSynthesizer:
         release: Location,
         folder: Location | None = None,
         *,
-        settings: TrainingSettings | None = None,
+        settings: TrainingSettings | Choices | None = None,
         device: str = "auto",
     ) -> ReleasedSynthesizer:
         """Train on a release.
@@ -47,7 +47,8 @@ class ReleasedSynthesizer:
             release: the path of its file, whose signer has to be trusted.
             folder: where to write synthetic records, as many as the release was made from; none
                 are written if None.
-            settings: how to train: `TrainingSettings` for images, `TableSettings` for a table.
+            settings: how to train: single choices, such as {"seed": 1}, or all of them:
+                `TrainingSettings` for images, `TableSettings` for a table.
             device: "auto", "cpu" or "cuda".
 
         Raises:

@@ -23,7 +23,7 @@ from dpntk.embed import (
     save_embedding,
 )
 from dpntk.evaluate import Evaluation, write_report
-from dpntk.generate import TrainingSettings
+from dpntk.generate import Choices, TrainingSettings
 from dpntk.release import Adjacency, PrivacyParameters, SigningKey, release
 
 from .released import NO_PICKLE, ReleasedSynthesizer
@@ -58,7 +58,8 @@ class Synthesizer(BaseEstimator):  # type: ignore[misc]  # sklearn has no types
         adjacency: which data sets are to be indistinguishable.
         budget: what all releases from the folder together may spend; no limit if None.
         features: which feature map, as `TangentOptions(target="cost")`; tangent features if None.
-        settings: how to train: `TrainingSettings` for images, `TableSettings` for a table.
+        settings: how to train: single choices, such as {"seed": 1}, or all of them:
+            `TrainingSettings` for images, `TableSettings` for a table.
         key: signs the releases; this machine's own if None.
         compose: whether fitting again may add to what was spent.
         data_set: your name for the records, if they are fitted in several folders: what was spent
@@ -83,7 +84,7 @@ class Synthesizer(BaseEstimator):  # type: ignore[misc]  # sklearn has no types
         adjacency: Adjacency = Adjacency.REPLACE_ONE,
         budget: PrivacyBudget | None = None,
         features: FeatureOptions | None = None,
-        settings: TrainingSettings | None = None,
+        settings: TrainingSettings | Choices | None = None,
         key: SigningKey | None = None,
         compose: bool = False,
         data_set: str | None = None,
@@ -108,14 +109,14 @@ class Synthesizer(BaseEstimator):  # type: ignore[misc]  # sklearn has no types
         cls,
         release: Location,
         *,
-        settings: TrainingSettings | None = None,
+        settings: TrainingSettings | Choices | None = None,
         device: str = "auto",
     ) -> ReleasedSynthesizer:
         """Train a generator on a release, anywhere and at no cost.
 
         Args:
             release: the path of its file, whose signer has to be trusted.
-            settings: how to train.
+            settings: how to train: single choices, such as {"seed": 1}, or all of them.
             device: "auto", "cpu" or "cuda".
 
         Returns:

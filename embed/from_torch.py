@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from ..common.arguments import require_kind
+from ..common.arguments import integer, require_kind
 from ..common.errors import SchemaError
 from ..common.features.ntk.layers import (
     LAYER_NORM_EPSILON,
@@ -76,11 +76,10 @@ def tangent_features_of(
     require_kind("network", network, nn.Sequential, wanted, refusal=SchemaError)
     wanted = "a tuple of whole numbers, such as (784,) or (1, 28, 28)"
     require_kind("shape", shape, tuple, wanted, refusal=SchemaError)
-    for side in shape:
-        require_kind("a side", side, int, wanted, refusal=SchemaError)
+    shape = tuple(integer("a side", side, wanted, refusal=SchemaError) for side in shape)
     front = Pixels(math.prod(shape)) if front is None else front
     require_kind("front", front, Front, "what make_front makes", refusal=SchemaError)
-    require_kind("levels", levels, int, "a whole number, such as 255", refusal=SchemaError)
+    levels = integer("levels", levels, "a whole number, such as 255", refusal=SchemaError)
     if not len(network):
         raise SchemaError("the network has no layers: a linear layer comes last")
     *modules, last = network

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-from ..common.arguments import argument, require_kind
+from ..common.arguments import argument, integer, require_kind
 from ..common.display.console import progress
 from ..common.errors import SchemaError
 from ..common.features.base import FeatureMap
@@ -68,8 +68,9 @@ def embed(
         device: "auto", "cpu" or "cuda". It does not change a bit of the result.
         capacity: how many records the sums must have room for, if shards are to be added up later;
             if None, 2^20 or n, whichever is larger.
-        carry_out: how to make the pass: `WorkFolder.carry_out` survives interruptions and shares
-            the work with other processes. If None, the pass runs in memory, in one go.
+        carry_out: how to make the pass: that of a `dpntk.embed.run.work_folder.WorkFolder` survives
+            interruptions and shares the work with other processes. If None, the pass runs in
+            memory, in one go.
 
     Returns:
         The embedding, with sums int64 (d, c) for a map of dimension d and c classes: SENSITIVE, not
@@ -85,7 +86,7 @@ def embed(
         wanted = "SourceOptions, such as SourceOptions(schema='schema.toml')"
         require_kind("source", source, SourceOptions, wanted, refusal=SchemaError)
     if capacity is not None:
-        require_kind("capacity", capacity, int, "a number of records", refusal=SchemaError)
+        capacity = integer("capacity", capacity, "a number of records", refusal=SchemaError)
     if not isinstance(data, Source):
         records = open_source(data, source or SourceOptions())
     elif source is not None:

@@ -18,13 +18,11 @@ from ..common.features.kernel_ridge import KernelRidge, class_targets
 from ..common.schema.image import PIXEL_LEVELS
 from ..common.sources.images.npy import ArrayFile
 from ..common.storage.synthetic_folder import POINTS
-from ..release.file.distilled import LARGEST_BIAS, LARGEST_RIDGE
+from ..release.file.distilled import LARGEST_BIAS, LARGEST_RIDGE, MOST_POINTS
 
 _CHUNK: Final = 1000
 _FARTHEST: Final = 1e3
 """Largest absolute value of a point: values are near those of records, 0..1."""
-_MOST_POINTS: Final = 5_000
-"""Most points over all classes: the regression solves a system of that many equations."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -68,9 +66,9 @@ def read_points(
     """
     file = folder / POINTS
     x, y = ArrayFile.open_member(file, "x"), ArrayFile.open_member(file, "y")
-    if len(x) > _MOST_POINTS:
+    if len(x) > MOST_POINTS:
         raise DataError(
-            f"{file}: {len(x):,} points: a regression is fitted to {_MOST_POINTS:,} at most"
+            f"{file}: {len(x):,} points: a regression is fitted to {MOST_POINTS:,} at most"
         )
     damaged = DataError(f"{file}: damaged; generate the records again")
     shapes = (len(x), record_size), (len(x),)

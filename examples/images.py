@@ -16,7 +16,7 @@ from sklearn.datasets import load_digits
 
 from dpntk.embed import SourceOptions, embed, save_embedding
 from dpntk.evaluate import evaluate
-from dpntk.generate import TrainingSettings, generate
+from dpntk.generate import generate
 from dpntk.release import PrivacyParameters, release
 
 
@@ -36,9 +36,7 @@ def main(folder: Path) -> None:
     release(folder / "embedding.h5", folder / "release.h5", PrivacyParameters(epsilon=1.0))
 
     # Anywhere, as often as one likes. The defaults take longer and do better on larger data.
-    synthetic = generate(
-        folder / "release.h5", folder / "synthetic", settings=TrainingSettings(steps=100)
-    )
+    synthetic = generate(folder / "release.h5", folder / "synthetic", settings={"steps": 100})
     images, labels = synthetic.sample(10)  # more of them, in memory
     print(f"{len(labels)} more images of {images.shape[1]} pixels' side")
 

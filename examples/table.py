@@ -17,7 +17,7 @@ from pyarrow import csv
 
 from dpntk.embed import SourceOptions, embed, read_schema, save_embedding
 from dpntk.evaluate import evaluate
-from dpntk.generate import TableSettings, generate
+from dpntk.generate import generate
 from dpntk.release import PrivacyParameters, release
 
 ROWS = 4000
@@ -86,10 +86,8 @@ def main(folder: Path) -> None:
     # May be given to anybody. The embedding's ledger says what was spent.
     release(folder / "embedding.h5", folder / "release.h5", PrivacyParameters(epsilon=1.0))
 
-    # Anywhere, as often as one likes. The defaults take longer and do better.
-    synthetic = generate(
-        folder / "release.h5", folder / "synthetic", settings=TableSettings(steps=100)
-    )
+    # Anywhere, as often as one likes.
+    synthetic = generate(folder / "release.h5", folder / "synthetic")
     print(synthetic.sample(3))  # more rows: a DataFrame
 
     print(evaluate(synthetic, test=folder / "test.csv", baseline=folder / "train.csv"))

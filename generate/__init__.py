@@ -15,8 +15,8 @@ Example, after that of `dpntk.release`::
 The public names, by what they are for:
 
 - Train and write: `generate`, which gives back a `Synthetic` folder.
-- Choose how to train: `TrainingSettings` for images, `TableSettings` for tables, and
-  `ComposedSettings` to name generator and objective for either.
+- Choose how to train: `Choices`, single ones; or `TrainingSettings` for images, `TableSettings`
+  for tables, and `ComposedSettings` to name generator and objective for either.
 - Draw more later: `load_generator` reads a `SavedGenerator`, and `sample_to` writes its records.
 - Write points for kernel regression in place of images: `points_to`, with `PointSettings`.
 """
@@ -28,13 +28,14 @@ from typing import TYPE_CHECKING
 from ..common.lazy import attach
 
 if TYPE_CHECKING:
-    from .fit.recipe import ComposedSettings
+    from .fit.recipe import Choices, ComposedSettings
     from .fit.settings import TableSettings, TrainingSettings
     from .images.inducing_points import PointSettings
     from .pipeline import generate
     from .synthetic import SavedGenerator, Synthetic, load_generator, points_to, sample_to
 
 __all__ = [
+    "Choices",
     "ComposedSettings",
     "PointSettings",
     "SavedGenerator",
@@ -50,6 +51,7 @@ __all__ = [
 __getattr__, __dir__ = attach(
     __name__,
     {
+        "Choices": ".fit.recipe",
         "ComposedSettings": ".fit.recipe",
         "PointSettings": ".images.inducing_points",
         "SavedGenerator": ".synthetic",

@@ -18,7 +18,7 @@ from ..release.file.reader import open_any
 from .defaults import MOST_IMAGES, MOST_ROWS, option
 from .distilled import export_points
 from .fit.descent import Training
-from .fit.recipe import ComposedSettings, Recipe, composed, require_generator
+from .fit.recipe import Choices, ComposedSettings, require_generator, settings_from
 from .fit.settings import TableSettings, TrainingSettings
 from .images.inducing_points import PointSettings
 from .images.pipeline import fit_images
@@ -44,7 +44,7 @@ def generate(
     folder: Location,
     *,
     count: int | None = None,
-    settings: TrainingSettings | None = None,
+    settings: TrainingSettings | Choices | None = None,
     points: PointSettings | None = None,
     module: Location | None = None,
     where: str = "",
@@ -72,8 +72,9 @@ def generate(
             `generator.safetensors` and `provenance.json`.
         count: how many records; if None, as many as the release was made from, at most 60,000
             images or 1,000,000 rows.
-        settings: how to train: `TrainingSettings` for images, `TableSettings` for a table; for
-            either `ComposedSettings`, which names generator and objective.
+        settings: how to train: single choices, such as {"seed": 1}, beside the defaults for this
+            release (see `Choices`); or all of them: `TrainingSettings` for images, `TableSettings`
+            for a table, and for either `ComposedSettings`, which names generator and objective.
         points: for images: if given, points for kernel regression are written in place of records.
         module: for "perceptual" features: the file that they were made with.
         where: for a table: a condition that all rows fulfil; empty for none.
@@ -163,24 +164,20 @@ def _require_fitting(
 
 def default_settings(opened: OpenedRelease) -> TrainingSettings:
     """The default training settings for a release: `TableSettings` if it is of a table."""
-    return chosen_settings(opened, None, {})
+    return chosen_settings(opened, {})
 
 
-def chosen_settings(
-    opened: OpenedRelease, recipe: Recipe | None, given: Mapping[str, Any]
-) -> TrainingSettings:
-    """Combine a recipe and single choices into the settings for a release.
+def chosen_settings(opened: OpenedRelease, choices: Mapping[str, object]) -> TrainingSettings:
+    """The settings for a release from single choices.
 
     Args:
         opened: the release.
-        recipe: a bundle of choices, or None.
-        given: single choices, by their names in `ComposedSettings`; they override the recipe's.
+        choices: any of `Choices`.
 
     Raises:
-        GeneratorError: the choices do not fit each other, or do not fit the release.
+        GeneratorError: there is no such choice, or they do not fit each other or the release.
     """
-    usual = _usual(opened)
-    return composed(opened.release, usual, recipe, given) or replace(usual, **given)
+    return settings_from(choices, _usual(opened), opened.release)
 
 
 def require_nothing_to_train(wanted: Mapping[str, object]) -> None:
@@ -206,10 +203,12 @@ def _opened(release: AnyOpened | Location) -> AnyOpened:
     return open_any(Path(release))
 
 
-def _checked(settings: TrainingSettings | None, opened: OpenedRelease) -> TrainingSettings:
+def _checked(
+    settings: TrainingSettings | Choices | None, opened: OpenedRelease
+) -> TrainingSettings:
     """Return the settings, or refuse those meant for the other kind of release."""
-    if settings is None:
-        return default_settings(opened)
+    if settings is None or isinstance(settings, Mapping):
+        return chosen_settings(opened, settings or {})
     if isinstance(settings, ComposedSettings):
         require_generator(settings.generator, opened.release)
         return settings

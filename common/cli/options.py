@@ -88,7 +88,7 @@ def names_in(
     except (csv.Error, ValueError) as error:
         raise click.BadParameter("write it as in cat,dog,'\"eel, moray\"'") from error
     names = [name.strip() for name in names]
-    if not all(names):
+    if not names or not all(names):
         raise click.BadParameter("an empty name: write it as in cat,dog,eel")
     return tuple(names)
 

@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass
 from types import NoneType
 from typing import Any, Final
 
-from ..arguments import argument, require_kind
+from ..arguments import argument, integer, require_kind, set_plain
 from ..errors import SchemaError
 from .names import require_name
 
@@ -39,10 +39,11 @@ class PrivacyUnit:
 
     def __post_init__(self) -> None:
         require_name(self.column, "the column of the privacy unit")
-        if type(self.rows) is not int or not 1 <= self.rows <= MOST_ROWS:
-            raise SchemaError(
-                f"rows of one {self.column!r} that count: a whole number, 1 to {MOST_ROWS:,}"
-            )
+        wanted = f"a whole number, 1 to {MOST_ROWS:,}"
+        counted = f"rows of one {self.column!r} that count"
+        set_plain(self, rows=integer(counted, self.rows, wanted, refusal=SchemaError))
+        if not 1 <= self.rows <= MOST_ROWS:
+            raise SchemaError(f"{counted} must be {wanted}")
 
     def to_json(self) -> dict[str, Any]:
         """A plain mapping that `from_json` reads back."""

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from typing import Any, Final
 
-from ..arguments import require_kind
+from ..arguments import integer, require_kind, set_plain
 from ..display.representations import BriefRepr
 from ..display.text import counted
 from ..errors import SchemaError
@@ -130,9 +130,11 @@ class TableSchema(BriefRepr):
         ):
             given = getattr(self, name)
             require_kind(name, given, (tuple, list), f"a tuple of {some}", refusal=SchemaError)
+            set_plain(self, **{name: tuple(given)})
             for each in given:
                 require_kind(f"each of {name}", each, kind, f"one of {some}", refusal=SchemaError)
-        require_kind("bins", self.bins, int, "a whole number, such as 20", refusal=SchemaError)
+        bins = integer("bins", self.bins, "a whole number, such as 20", refusal=SchemaError)
+        set_plain(self, bins=bins)
         require_unit_or_none(self.privacy_unit)
 
     def _require_columns(self, names: Sequence[str]) -> None:

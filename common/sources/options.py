@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from ..arguments import argument, require_kind
+from ..arguments import argument, require_kind, set_plain
 from ..display.text import counted
 from ..errors import SchemaError
 from ..schema.image import COLOUR, GREY
@@ -72,7 +72,7 @@ class SourceOptions:
     only_compared: bool = False
 
     def __post_init__(self) -> None:
-        vars(self).update({name: _plain(value) for name, value in vars(self).items()})
+        set_plain(self, **{name: _plain(value) for name, value in vars(self).items()})
         for name, value, kind, wanted in (
             ("schema", self.schema, (TableSchema, Path, str, type(None)), A_SCHEMA),
             ("image_size", self.image_size, (int, type(None)), "a number of pixels, such as 28"),

@@ -73,9 +73,15 @@ def run(
         chosen, source = _magnitudes(options, source, protected, accept_from_data)
     else:
         source = with_schema(source, accept_from_data=accept_from_data, privacy_unit=protected)
-    work = WorkFolder(output, Ranks.from_environment(), interval=checkpoint_every, restart=restart)
     may_write = partial(
         require_absent, output, overwrite=overwrite, cost=COST, begins=EMBEDDING_BEGINS
+    )
+    work = WorkFolder(
+        output,
+        Ranks.from_environment(),
+        interval=checkpoint_every,
+        restart=restart,
+        may_write=may_write,
     )
     if not work.may_be_finished:
         may_write()
@@ -90,7 +96,7 @@ def run(
                 source,
                 device=device,
                 capacity=capacity,
-                carry_out=partial(work.carry_out, may_write=may_write),
+                carry_out=work.carry_out,
             )
         except NothingLeft as reason:
             if reason.written:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 from pathlib import Path
 
 import click
@@ -11,6 +10,7 @@ from ...common.cli.default_paths import EMBEDDING
 from ...common.cli.options import (
     DataPath,
     elsewhere,
+    names_in,
     output_option,
     overwrite_option,
     quiet_values_option,
@@ -31,7 +31,7 @@ from .accepting import accepted
 @click.argument("data", type=DataPath())
 @click.option("--label", metavar="COLUMN", help="The column that tells a record's class.")
 @click.option(
-    "--columns", metavar="NAMES",
+    "--columns", callback=names_in, metavar="NAMES",
     help="Describe only these columns and the label, such as age,sex,pay, and leave all others "
     "out; a name with a comma stands in double quotes.",
 )  # fmt: skip
@@ -74,7 +74,7 @@ from .accepting import accepted
 def command(
     data: Path | str,
     label: str | None,
-    columns: str | None,
+    columns: tuple[str, ...] | None,
     separator: str,
     decimal: str,
     encoding: str,
@@ -101,9 +101,8 @@ def command(
     require_absent(output, overwrite=overwrite, cost=COST, begins=SCHEMA_BEGINS.encode())
     separator = "\t" if separator == "\\t" else separator
     form = CsvFormat(separator, encoding, missing or MISSING_TEXTS, decimal)
-    names = None if columns is None else next(csv.reader([columns], skipinitialspace=True), [])
     whose = declared_unit(unit, rows_per_unit)
-    draft = draft_schema(data, label, form, split, names, whose, constraints=constraints)
+    draft = draft_schema(data, label, form, split, columns, whose, constraints=constraints)
     draft = accepted(draft) if accept else draft
     write_atomically(output, draft.to_toml().encode(), mode=SENSITIVE_MODE)
     console.print(f"drafted {output}: {counted(len(draft.schema.columns), 'column')}")

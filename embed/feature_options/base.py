@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import MISSING, dataclass, fields
 from typing import Final
 
-from ...common.arguments import argument, require_kind
+from ...common.arguments import argument, integer, number, set_plain
 from ...common.display.representations import BriefRepr
 from ...common.errors import SchemaError
 from ...common.features.base import FeatureMap
@@ -118,7 +118,7 @@ class SeededOptions(FeatureOptions):
     seed: int = 0
 
     def __post_init__(self) -> None:
-        require_kind("seed", self.seed, int, "a number", refusal=SchemaError)
+        set_plain(self, seed=integer("seed", self.seed, "a number", refusal=SchemaError))
         if not 0 <= self.seed < _SEEDS:
             seed = argument("seed", option=_SPELT["seed"])
             raise SchemaError(f"{seed}: a seed is from 0 to {_SEEDS - 1}")
@@ -151,13 +151,15 @@ def defaults_of(options: type[FeatureOptions]) -> dict[str, object]:
     }
 
 
-def require_weight(name: str, weight: object) -> None:
-    """Check the weight of a part of the features.
+def weight_or_none(name: str, weight: object) -> float | None:
+    """The weight of a part of the features as a plain float, or None.
 
     Raises:
         SchemaError: it is neither None nor a number from 0 to below 1.
     """
-    wanted = "a weight from 0 to below 1"
-    require_kind(name, weight, (float, int, type(None)), wanted, refusal=SchemaError)
-    if isinstance(weight, float | int) and not 0 <= weight < 1:
+    if weight is None:
+        return None
+    found = number(name, weight, "a weight from 0 to below 1", refusal=SchemaError)
+    if not 0 <= found < 1:
         raise SchemaError(f"{argument(name)}: the weight is from 0 to below 1")
+    return found

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from ...common.arguments import argument, require_kind
+from ...common.arguments import argument, integer, number, set_plain
 from ...common.errors import SchemaError
 from ...common.features.base import FeatureMap
 from ...common.features.joint import JointFeatures
@@ -51,9 +51,11 @@ class FourierOptions(SeededOptions):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        require_kind("frequencies", self.frequencies, int, "a number", refusal=SchemaError)
-        number = (float, int, type(None))
-        require_kind("length_scale", self.length_scale, number, "a number", refusal=SchemaError)
+        count = integer("frequencies", self.frequencies, "a number", refusal=SchemaError)
+        set_plain(self, frequencies=count)
+        if self.length_scale is not None:
+            scale = number("length_scale", self.length_scale, "a number", refusal=SchemaError)
+            set_plain(self, length_scale=scale)
         if not 1 <= self.frequencies <= _MOST_FREQUENCIES:
             raise SchemaError(
                 f"{argument('frequencies')}: there are from 1 to {_MOST_FREQUENCIES} of them"

@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from ...common.arguments import argument, require_kind
+from ...common.arguments import argument, require_kind, set_plain
 from ...common.errors import SchemaError
 from ...common.features.base import FeatureMap
 from ...common.features.torchscript import PublicModule, load_module
 from ...common.schema import Schema
 from ...common.schema.image import ImageSchema
-from .base import FEATURE_OPTIONS, FeatureOptions, require_weight
+from .base import FEATURE_OPTIONS, FeatureOptions, weight_or_none
 
 
 @FEATURE_OPTIONS.add("perceptual")
@@ -46,7 +46,7 @@ class PerceptualOptions(FeatureOptions):
         require_kind("module", self.module, path, "the path of a file", refusal=SchemaError)
         for name in ("module_is_public", "rectified"):
             require_kind(name, getattr(self, name), bool, "True or False", refusal=SchemaError)
-        require_weight("squares", self.squares)
+        set_plain(self, squares=weight_or_none("squares", self.squares))
 
     def draw(self, schema: Schema) -> FeatureMap:
         """Refuse to draw the map: its weights come from a module.

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
-from ...common.arguments import argument, require_kind
+from ...common.arguments import argument, integer, require_kind, set_plain
 from ...common.errors import SchemaError
 from ...common.features.base import FeatureMap
 from ...common.features.joint import JointFeatures
@@ -26,7 +26,7 @@ from ...common.features.ntk.scattering import FRONTS, Front, Pixels, Scattering,
 from ...common.schema import Schema
 from ...common.schema.image import ImageSchema
 from ...common.schema.table import TableSchema
-from .base import FEATURE_OPTIONS, SeededOptions, require_weight
+from .base import FEATURE_OPTIONS, SeededOptions, weight_or_none
 from .columns import pairs_to_choose_among, products_of_columns, read_pairs
 from .defaults import (
     DEFAULT_ACTIVATION,
@@ -99,9 +99,11 @@ class TangentOptions(SeededOptions):
     def __post_init__(self) -> None:
         super().__post_init__()
         absent = type(None)
+        width = "a number, or a text such as '3000_200'"
+        if not isinstance(self.width, str | None):
+            set_plain(self, width=integer("width", self.width, width, refusal=SchemaError))
         for name, value, kind, wanted in (
             ("arch", self.arch, (str, absent), f"one of {', '.join(ARCHITECTURES)}"),
-            ("width", self.width, (str, int, absent), "a number, or a text such as '3000_200'"),
             ("activation", self.activation, (str, absent), f"one of {', '.join(ACTIVATIONS)}"),
             ("front", self.front, (str, absent), f"one of {', '.join(FRONTS)}"),
             ("target", self.target, (str, absent), "the name of a column"),
@@ -112,7 +114,7 @@ class TangentOptions(SeededOptions):
         for pair in self.pairs:
             require_kind("a pair", pair, str, "a text such as 'age,pay'", refusal=SchemaError)
         for name in ("marginals", "moments", "pixels"):
-            require_weight(name, getattr(self, name))
+            set_plain(self, **{name: weight_or_none(name, getattr(self, name))})
         if self.preset is not None and self.preset not in PRESETS:
             known = ", ".join(PRESETS)
             raise SchemaError(f"{argument('preset', self.preset)}: known are {known}")

@@ -71,6 +71,7 @@ class WorkFolder:
         *,
         interval: float | None = None,
         restart: bool = False,
+        may_write: Callable[[], None] | None = None,
     ) -> None:
         """Name the folder; nothing is created yet.
 
@@ -79,6 +80,7 @@ class WorkFolder:
             ranks: which of several processes this is; the only one if None.
             interval: seconds between checkpoints; see `dpntk.embed.run.interval`.
             restart: discard the progress of an interrupted pass.
+            may_write: raises an error if the result may not be written to its place.
 
         Raises:
             RunError: several processes were told to restart: each would undo the others' work.
@@ -88,6 +90,7 @@ class WorkFolder:
         self._ranks = ranks or Ranks()
         self._interval = interval
         self._restart = restart
+        self._may_write = may_write or (lambda: None)
         self._came_late = bool(self._remains()) and not restart
         self._held = ExitStack()
         if restart and self._ranks.count > 1:
@@ -114,12 +117,11 @@ class WorkFolder:
             with contextlib.suppress(OutputError):  # a worse error is being reported
                 self._remove_if_unused()
 
-    def carry_out(self, job: Job, may_write: Callable[[], None]) -> Embedding:
+    def carry_out(self, job: Job) -> Embedding:
         """Count this process's shares, continuing where an earlier process stopped.
 
         Args:
             job: the pass to carry out.
-            may_write: raises an error if the result may not be written to its place.
 
         Returns:
             The embedding of all records. The caller writes it, and then calls `remove`.
@@ -134,7 +136,7 @@ class WorkFolder:
         """
         plan = RunPlan.of(job)
         with folder_locked(self.path):
-            shares = split(len(job.source), self._begin(plan, may_write))
+            shares = split(len(job.source), self._begin(plan))
             mine = shares[self._ranks.rank :: self._ranks.count]
             for share in mine:
                 self._hold(share)
@@ -167,7 +169,7 @@ class WorkFolder:
         candidates = self.path.parent.glob(f"{glob.escape(self.path.name)}*")
         return [path for path in candidates if path == self.path or path.suffix == ".old"]
 
-    def _begin(self, plan: RunPlan, may_write: Callable[[], None]) -> int:
+    def _begin(self, plan: RunPlan) -> int:
         """Under the lock, write the plan, or check that an existing one equals ours.
 
         Returns:
@@ -178,7 +180,7 @@ class WorkFolder:
             raise NothingLeft(
                 f"{self.output} holds the embedding of these records already", written=True
             )
-        may_write()
+        self._may_write()
         if self._restart:
             self._empty()
         file = self.path / _PLAN

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
-from ...common.arguments import Location, positive, whole
+from ...common.arguments import Location, positive, set_plain, whole
 from ...common.errors import DataError
 from ...common.schema.table import TableSchema
 
@@ -47,7 +47,8 @@ class TableOptions:
     published: bool = False
 
     def __post_init__(self) -> None:
-        vars(self).update(  # plain numbers: NumPy's cannot be written as JSON
+        set_plain(
+            self,
             keep_negatives=positive(self.keep_negatives, "keep_negatives", DataError, most=1),
             train_records=whole(self.train_records, "train_records", DataError, least=1),
         )

@@ -17,7 +17,6 @@ from ...release.file.model import Release
 from ...release.file.reader import open_any
 from ...release.signing.policy import Acceptance
 from ..defaults import MOST_IMAGES, option
-from ..fit.recipe import RECIPES
 from ..fit.settings import TrainingSettings
 from ..images.export import PREVIEW_CLASSES
 from ..images.inducing_points import PointSettings
@@ -122,9 +121,7 @@ def _train(
     if holds_points(opened):
         require_nothing_to_train(chosen)
     else:
-        given = {name: said for name, said in chosen.items() if name != "recipe"}
-        bundle = RECIPES[chosen["recipe"]] if "recipe" in chosen else None
-        settings = chosen_settings(opened, bundle, {"seed": seed, **given})
+        settings = chosen_settings(opened, {"seed": seed, **chosen})
     made = generate(
         opened,
         wanted.output,

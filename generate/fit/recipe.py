@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
-from typing import Any, Final
+from dataclasses import dataclass, fields, replace
+from typing import Any, Final, TypedDict
 
-from ...common.arguments import argument, whole
+from ...common.arguments import argument, set_plain, whole
 from ...common.errors import GeneratorError
 from ...common.features.ntk.presets import LEARNING_RATE, PRESETS, fitting, presets_of, shape_of
 from ...common.features.perceptual import PerceptualFeatures
@@ -90,7 +90,7 @@ class ComposedSettings(TrainingSettings):
                 raise GeneratorError(f"{argument('code', self.code)}: it goes with {other}")
         else:
             code = whole(self.code, "code", GeneratorError, least=1, most=_MOST_CODE)
-            vars(self).update(code=code)
+            set_plain(self, code=code)
 
     def rate(self, step: int) -> float:
         """See `TrainingSettings`."""
@@ -165,23 +165,58 @@ PAPER: Final = Recipe(
 RECIPES: Final = {recipe.name: recipe for recipe in (PAPER,)}
 
 
-def composed(
+class Choices(TypedDict, total=False):
+    """Single choices of stage three, as `dpntk generate` takes them; others keep their defaults.
+
+    Defaults follow from the release: there are fewer steps where there is more noise, for example.
+    `recipe` names a bundle of choices, over which the others take precedence. For the rest see
+    `ComposedSettings`.
+    """
+
+    recipe: str
+    generator: str
+    objective: str
+    code: int
+    schedule: str
+    steps: int
+    batch: int
+    seed: int
+    learning_rate: float
+
+
+def settings_from(
+    choices: Mapping[str, object], usual: TrainingSettings, release: Release
+) -> TrainingSettings:
+    """The settings for a release from single choices.
+
+    Args:
+        choices: any of `Choices`.
+        usual: the default settings for the release.
+        release: to train on.
+
+    Raises:
+        GeneratorError: there is no such choice, or they do not fit each other or the release.
+    """
+    given: dict[str, Any] = dict(choices)
+    for name in given:
+        if name not in Choices.__annotations__:
+            known = ", ".join(Choices.__annotations__)
+            raise GeneratorError(f"settings: there is no {name!r}: there are {known}")
+    name = given.pop("recipe", None)
+    if name is not None and name not in RECIPES:
+        known = " or ".join(RECIPES)
+        raise GeneratorError(f"{argument('recipe', name)}: it is {known}")
+    recipe = None if name is None else RECIPES[name]
+    return _composed(release, usual, recipe, given) or replace(usual, **given)
+
+
+def _composed(
     release: Release,
     usual: TrainingSettings,
     recipe: Recipe | None,
     given: Mapping[str, Any],
 ) -> ComposedSettings | None:
-    """Compose settings from choices; None if no part is named and the defaults apply.
-
-    Args:
-        release: to train on.
-        usual: the default settings.
-        recipe: a bundle of choices, or None.
-        given: single fields of `ComposedSettings`; they override the recipe's.
-
-    Raises:
-        GeneratorError: the choices do not fit each other, or do not fit the release.
-    """
+    """Compose settings from choices; None if no part is named and the defaults apply."""
     kind = kind_of(release)
     parts = {"generator", "objective", "code", "schedule"} & given.keys()
     chosen = dict(given) if recipe is None else {**recipe.choices(release), **given}

@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import Final
 
-from ...common.arguments import MOST_SEED, positive, whole
+from ...common.arguments import MOST_SEED, positive, set_plain, whole
 from ...common.display.representations import BriefRepr
 from ...common.errors import GeneratorError
 
@@ -19,7 +19,9 @@ more steps bring images closer to the release but farther from the records' own 
 
 @dataclass(frozen=True, repr=False)
 class TrainingSettings(BriefRepr):
-    """Choices of stage three. None of them affects privacy.
+    """All choices of stage three for images. None of them affects privacy.
+
+    What is not given here is as below, whatever the release; `Choices` leaves it to the release.
 
     Attributes:
         steps: optimisation steps.
@@ -37,7 +39,8 @@ class TrainingSettings(BriefRepr):
     learning_rate: float = 0.01
 
     def __post_init__(self) -> None:
-        vars(self).update(  # plain numbers: NumPy's cannot be written as JSON
+        set_plain(
+            self,
             steps=whole(self.steps, "steps", GeneratorError, least=1),
             batch=whole(self.batch, "batch", GeneratorError, least=2),
             seed=whole(self.seed, "seed", GeneratorError, most=MOST_SEED),
@@ -66,6 +69,5 @@ class TableSettings(TrainingSettings):
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.marginals_loss != 0:
-            vars(self)["marginals_loss"] = positive(
-                self.marginals_loss, "marginals_loss", GeneratorError
-            )
+            loss = positive(self.marginals_loss, "marginals_loss", GeneratorError)
+            set_plain(self, marginals_loss=loss)

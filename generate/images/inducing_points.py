@@ -18,16 +18,17 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from ...common.arguments import MOST_SEED, argument, positive, whole
+from ...common.arguments import MOST_SEED, argument, positive, set_plain, whole
 from ...common.display.console import progress
 from ...common.errors import GeneratorError
 from ...common.features.infinite_ntk import ReluKernel, Slopes
 from ...common.features.kernel_ridge import class_targets
 from ...common.schema.image import pictures
+from ...release.file.distilled import LARGEST_BIAS, LARGEST_RIDGE
 from ..fit.descent import require_finite
 from .generators.registry import ImageGenerator
 
-MOST_POINTS: Final = 5000
+_MOST_POINTS: Final = 5000
 """Most points over all classes: each step solves a system of that many equations."""
 _DIVERGED: Final = "points: the search diverged: nothing can be learnt from this generator"
 
@@ -58,14 +59,17 @@ class PointSettings:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        vars(self).update(  # plain numbers: NumPy's cannot be written as JSON
+        set_plain(
+            self,
             per_class=whole(self.per_class, "per_class", GeneratorError, least=1),
             steps=whole(self.steps, "steps", GeneratorError, least=1),
             batch=whole(self.batch, "batch", GeneratorError, least=1),
             seed=whole(self.seed, "seed", GeneratorError, most=MOST_SEED),
             learning_rate=positive(self.learning_rate, "learning_rate", GeneratorError),
-            ridge=positive(self.ridge, "ridge", GeneratorError),
-            bias_variance=positive(self.bias_variance, "bias_variance", GeneratorError),
+            ridge=positive(self.ridge, "ridge", GeneratorError, most=LARGEST_RIDGE),
+            bias_variance=positive(
+                self.bias_variance, "bias_variance", GeneratorError, most=LARGEST_BIAS
+            ),
         )
 
     def require_usable(self, classes: int) -> None:
@@ -76,10 +80,10 @@ class PointSettings:
         """
         if classes < 2:
             raise GeneratorError("points: all records are of one class: nothing to tell apart")
-        if self.per_class * classes > MOST_POINTS:
+        if self.per_class * classes > _MOST_POINTS:
             raise GeneratorError(
                 f"{argument('per_class', self.per_class, option='--points')}: "
-                f"{self.per_class * classes:,} in all classes; at most {MOST_POINTS:,}"
+                f"{self.per_class * classes:,} in all classes; at most {_MOST_POINTS:,}"
             )
 
 

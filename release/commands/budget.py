@@ -20,12 +20,11 @@ from ...common.ledger import DEFAULT_DELTA, Entry, Ledger, default_delta
 from ..distill.ledger import (
     LEDGER_SUFFIX,
     Spending,
-    adjacency_of_runs,
     ledger_of,
     ledgers_of_parts,
     of_whole_folder,
     read_all,
-    spent_by,
+    total_of_distillations,
 )
 from ..mechanism.composition import Total, adjacency_of, strictest, total_of
 from .ceiling import ceiling_figures, ceiling_remark, loss_figures
@@ -133,10 +132,7 @@ def _by_distillations(path: Path, wanted: float | None) -> _Spent:
     title = f"distillations in {path}"
     if not entries:
         return _Spent(title, entries, ())
-    delta, adjacency = wanted or entries[-1].delta, adjacency_of_runs(entries)
-    alone = len(entries) == 1 and delta == entries[0].delta
-    spent = entries[0].epsilon if alone else spent_by(entries, delta, adjacency)
-    totals = (Total(spent, delta, adjacency, len(entries)),)
+    totals = (total_of_distillations(entries, entries[-1], wanted),)
     remarks = ["embeddings of the same records have ledgers of their own"]
     if (whole := of_whole_folder(path)) is not None:
         remarks.append(f"distillations in {whole}, of the whole folder, are counted as well")

@@ -50,6 +50,7 @@ from ...common.errors import BudgetError
 from ...common.features.infinite_ntk import ReluKernel
 from ...common.numerics.exact import sum_of_squares
 from ...common.numerics.square_root import square_root
+from ..file.distilled import MOST_POINTS
 from .products import SlicedMatrix
 
 REST: Final = 1 << 13
@@ -62,8 +63,6 @@ _DIRECTIONS: Final = 30, 3
 """The least number of directions for J, and the least for each class but one."""
 _WHITENED: Final = 100, 10
 """The least number of eigenvectors of A, and the least for each class."""
-_MOST_POINTS: Final = 8_192
-"""The most support points: some ten matrices of half a gigabyte."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -95,9 +94,9 @@ def require_memory(size: int) -> None:
     Raises:
         BudgetError: they do not.
     """
-    if size > _MOST_POINTS:
+    if size > MOST_POINTS:
         raise BudgetError(
-            f"{size:,} support points are too many, {_MOST_POINTS:,} are the most: choose a "
+            f"{size:,} support points are too many, {MOST_POINTS:,} are the most: choose a "
             f"smaller {argument('per_class')}"
         )
 

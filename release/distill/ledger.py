@@ -185,17 +185,26 @@ def adjacency_of_runs(entries: Sequence[Spending]) -> Adjacency:
     return Adjacency.ADD_REMOVE if alike else Adjacency.REPLACE_ONE
 
 
-def total_of(entries: Sequence[Spending], latest: Spending) -> Total:
-    """The joint guarantee of distillations, at the latest one's delta.
+def total_of_distillations(
+    entries: Sequence[Spending], latest: Spending, delta: float | None = None
+) -> Total:
+    """The joint guarantee of distillations.
 
-    A single distillation keeps its stated epsilon. If the runs do not share an adjacency, the loss
-    of those under add-remove follows from their sampling, noise and steps.
+    A single distillation keeps its stated epsilon at its delta, and no more have a smaller one. If
+    the runs do not share an adjacency, the loss of those under add-remove follows from their
+    sampling, noise and steps.
+
+    Args:
+        entries: of the distillations, at least one.
+        latest: the one whose release states the joint guarantee.
+        delta: at which; the latest one's if None.
     """
-    adjacency = adjacency_of_runs(entries)
-    if len(entries) == 1:
-        return Total(latest.epsilon, latest.delta, adjacency, 1)
-    epsilon = spent_by(entries, latest.delta, adjacency)
-    return Total(max(epsilon, latest.epsilon), latest.delta, adjacency, len(entries))
+    delta, adjacency = delta or latest.delta, adjacency_of_runs(entries)
+    stated = latest.epsilon if delta == latest.delta else 0.0
+    if len(entries) == 1 and stated:
+        return Total(stated, delta, adjacency, 1)
+    epsilon = spent_by(entries, delta, adjacency)
+    return Total(max(epsilon, stated), delta, adjacency, len(entries))
 
 
 def enter(path: Path, entry: Spending, compose: Callable[[Total], bool]) -> Total:
@@ -228,9 +237,9 @@ def _entered(path: Path, entry: Spending, compose: Callable[[Total], bool]) -> T
         own = read_ledger(path)
         before = _behind(whole, own)
         if entry in before:
-            return total_of(before, entry)
+            return total_of_distillations(before, entry)
         entries = (*before, entry)
-        total = total_of(entries, entry)
+        total = total_of_distillations(entries, entry)
         if before and not compose(total):
             raise BudgetError(
                 f"{path}: these records were distilled before: with this run the total would be "

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from ...common.adjacency import Adjacency
-from ...common.arguments import argument, path_from, require_kind
+from ...common.arguments import argument, number, path_from, require_kind
 from ...common.errors import BudgetError, DataError, OutputError, RunError
 from ...common.ledger import default_delta
 from ...common.sources import Source, require_public_form
@@ -104,7 +104,10 @@ def distill(
     settings = Settings() if settings is None else settings
     output = path_from("output", output, refusal=OutputError)
     ledger = path_from("ledger", ledger, refusal=OutputError)
-    _require_kinds(source, epsilon, delta, adjacency, settings)
+    epsilon = number("epsilon", epsilon, "a number", refusal=BudgetError)
+    if delta is not None:
+        delta = number("delta", delta, "a number", refusal=BudgetError)
+    _require_kinds(source, adjacency, settings)
     require_word(epsilon, not_private=not_private)
     delta = default_delta(adjacency, len(source)) if delta is None else delta
     require_absent(output, overwrite=overwrite, cost=RELEASE_COST, begins=RELEASE_BEGINS)
@@ -202,13 +205,8 @@ def _calibrated(
     return run
 
 
-def _require_kinds(
-    source: object, epsilon: object, delta: object, adjacency: object, settings: object
-) -> None:
+def _require_kinds(source: object, adjacency: object, settings: object) -> None:
     """Refuse arguments of the wrong type with a one-line error."""
-    numbers = [("epsilon", epsilon), *([] if delta is None else [("delta", delta)])]
-    for name, value in numbers:
-        require_kind(name, value, (int, float), "a number", refusal=BudgetError)
     wanted = " or ".join(map(str, Adjacency))
     require_kind("adjacency", adjacency, Adjacency, wanted, refusal=BudgetError)
     require_kind("settings", settings, Settings, "Settings", refusal=BudgetError)

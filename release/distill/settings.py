@@ -5,8 +5,17 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass, fields
 from typing import Any, Final
 
-from ...common.arguments import argument, require_kind
+from ...common.arguments import (
+    MOST_SEED,
+    argument,
+    integer,
+    number,
+    require_kind,
+    set_plain,
+    whole,
+)
 from ...common.errors import BudgetError
+from ...common.schema.image import PIXEL_LEVELS
 from ..file.distilled import LARGEST_BIAS, LARGEST_CLIP, LARGEST_RIDGE
 from ..mechanism.subsampled_gaussian import MOST_STEPS
 from .sampling import require_sampling_prob
@@ -60,11 +69,15 @@ class Settings:
 
     def __post_init__(self) -> None:
         for field in fields(self):
-            kind = type(field.default)
-            wanted = {float: "a number", int: "a whole number"}.get(kind, "a text")
-            value = getattr(self, field.name)
-            kinds = (int, float) if kind is float else kind
-            require_kind(field.name, value, kinds, wanted, refusal=BudgetError)
+            name, value = field.name, getattr(self, field.name)
+            if isinstance(field.default, float):
+                plain: object = number(name, value, "a number", refusal=BudgetError)
+            elif isinstance(field.default, int):
+                plain = integer(name, value, "a whole number", refusal=BudgetError)
+            else:
+                require_kind(name, value, str, "a text", refusal=BudgetError)
+                plain = value
+            set_plain(self, **{name: plain})
         require_sampling_prob(self.sampling_prob)
         for name, least, most in (
             ("per_class", 1, 10_000),
@@ -74,16 +87,17 @@ class Settings:
             ("ridge", _LEAST, LARGEST_RIDGE),
             ("bias_variance", _LEAST, LARGEST_BIAS),
             ("start", _LEAST, 2),
+            ("centre", 0, PIXEL_LEVELS),
+            ("smoothing", 0, 16),
         ):
             value = getattr(self, name)
             if not least <= value <= most:
                 named = argument(name, value, option="--lr" if name == "learning_rate" else "")
                 raise BudgetError(f"{named}: it must be from {least:g} to {most:g}")
-        if not 0 <= self.smoothing <= 16:
-            named = argument("smoothing", self.smoothing)
-            raise BudgetError(f"{named}: it must be from 0 to 16 pixels")
-        if not (0 <= self.centre <= 255 and 0 <= self.averaging < 1 and self.seed >= 0):
-            raise BudgetError("centre, averaging or seed is out of range")
+        if not 0 <= self.averaging < 1:
+            named = argument("averaging", self.averaging)
+            raise BudgetError(f"{named}: it must be from 0 to below 1")
+        whole(self.seed, "seed", BudgetError, most=MOST_SEED)
 
     def to_json(self, *, clipped: bool = True) -> dict[str, Any]:
         """A plain mapping, as releases hold it.

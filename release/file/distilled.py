@@ -29,6 +29,9 @@ FARTHEST: Final = 8.0
 LARGEST_CLIP: Final = 1e6
 LARGEST_RIDGE: Final = 1e3
 LARGEST_BIAS: Final = 1e3
+MOST_POINTS: Final = 8_192
+"""Most support points over all classes. A matrix of all pairs of them takes half a gigabyte,
+and a regression on the points solves a system of that many equations."""
 UNITS_OF_CLIP_NORM: Final = 1 << 40
 """The grid unit of sums and noise is the clip norm divided by this."""
 

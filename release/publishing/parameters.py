@@ -10,7 +10,7 @@ from enum import Enum
 from typing import TYPE_CHECKING
 
 from ...common.adjacency import Adjacency
-from ...common.arguments import argument, require_kind
+from ...common.arguments import argument, number, require_kind, set_plain
 from ...common.errors import BudgetError
 from ...common.features.base import FeatureMap, share_of_exchange
 from ...common.ledger import Entry, default_delta
@@ -61,13 +61,11 @@ class PrivacyParameters:
     not_private: bool = False
 
     def __post_init__(self) -> None:
+        for name in ("epsilon", "delta", "count_weight"):
+            value = getattr(self, name)
+            if not (name == "delta" and value is None):
+                set_plain(self, **{name: number(name, value, "a number", refusal=BudgetError)})
         delta = default_delta(Adjacency.ADD_REMOVE, 1) if self.delta is None else self.delta
-        for name, value in (
-            ("epsilon", self.epsilon),
-            ("delta", delta),
-            ("count_weight", self.count_weight),
-        ):
-            require_kind(name, value, (int, float), "a number", refusal=BudgetError)
         for name, choice, kind in (
             ("adjacency", self.adjacency, Adjacency),
             ("class_counts", self.class_counts, ClassCounts),

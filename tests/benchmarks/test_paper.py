@@ -18,8 +18,7 @@ from dpntk.common.schema.image import ImageSchema
 from dpntk.common.schema.origin import Origin
 from dpntk.embed import TangentOptions
 from dpntk.generate import TrainingSettings
-from dpntk.generate.fit.recipe import PAPER as RECIPE
-from dpntk.generate.fit.recipe import composed
+from dpntk.generate.fit.recipe import ComposedSettings, settings_from
 from tests.conftest import make_small_release
 from tests.helpers.data_sets import write_idx
 
@@ -74,6 +73,6 @@ def test_the_papers_settings_are_those_of_the_recipe() -> None:
     release = replace(make_small_release(), feature_map=feature_map, schema=schema)
     row = PRESETS["mnist"]
     run = Run("MNIST", 800, 10.0, PAPER, row.batch, row.steps, 3)
-    recipe = composed(release, TrainingSettings(seed=3), RECIPE, {})
-    assert recipe is not None
+    recipe = settings_from({"recipe": "paper"}, TrainingSettings(seed=3), release)
+    assert isinstance(recipe, ComposedSettings)
     assert run.settings(release, None) == replace(recipe, recipe="", presets=())

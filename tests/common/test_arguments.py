@@ -4,18 +4,24 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
 from dpntk.common.adjacency import Adjacency
 from dpntk.common.arguments import argument, typed_as_options
-from dpntk.common.errors import SchemaError
+from dpntk.common.errors import DpntkError, SchemaError
+from dpntk.common.ledger import PrivacyBudget
 from dpntk.common.sources.prefetch import in_order, read_ahead
+from dpntk.embed import Column, FourierOptions, PrivacyUnit, TableSchema, TangentOptions
 from dpntk.embed.feature_options.kinds import options_for
+from dpntk.generate import ComposedSettings, TrainingSettings
+from dpntk.release import PrivacyParameters
+from dpntk.release.distill import Settings
 from tests.conftest import SIDE, Command, refused
 
 ROOT = Path(__file__).parents[2]
@@ -47,6 +53,51 @@ def test_an_argument_is_spelt_as_it_was_given(
         assert argument("count_weight", value) == in_a_command
         assert argument("count_weight", option="--cw") == "--cw"
     assert argument("count_weight", option="--cw") == "count_weight"
+
+
+NUMBERS: list[tuple[str, Callable[[Any], object], type]] = [
+    ("epsilon", lambda value: PrivacyParameters(value).epsilon, float),
+    ("delta", lambda value: PrivacyParameters(1.0, value * 1e-9).delta, float),
+    ("count weight", lambda value: PrivacyParameters(1.0, count_weight=value).count_weight, float),
+    ("budget", lambda value: PrivacyBudget(value).epsilon, float),
+    ("rows of a person", lambda value: PrivacyUnit("who", value).rows, int),
+    ("length of a code", lambda value: ComposedSettings(generator="cnn", code=value).code, int),
+    ("weight of pixels", lambda value: TangentOptions(pixels=value * 1e-9).pixels, float),
+    ("seed of a map", lambda value: FourierOptions(seed=value).seed, int),
+    ("frequencies", lambda value: FourierOptions(frequencies=value).frequencies, int),
+    ("length scale", lambda value: FourierOptions(length_scale=value).length_scale, float),
+    ("bins", lambda value: TableSchema((Column.integer("a", 0, 1),), bins=value).bins, int),
+    ("steps", lambda value: TrainingSettings(steps=value).steps, int),
+    ("learning rate", lambda value: TrainingSettings(learning_rate=value).learning_rate, float),
+    ("steps of a distillation", lambda value: Settings(steps=value).steps, int),
+    ("its ridge", lambda value: Settings(ridge=value).ridge, float),
+    ("its centre", lambda value: Settings(centre=value).centre, int),
+]
+
+
+@pytest.mark.parametrize(
+    ("plain_of", "kind"), [each[1:] for each in NUMBERS], ids=[each[0] for each in NUMBERS]
+)
+def test_numbers_of_numpy_are_taken_and_become_plain_ones(
+    plain_of: Callable[[Any], object], kind: type
+) -> None:
+    found = plain_of(np.int64(3))
+    assert type(found) is kind
+    assert found == plain_of(3)
+
+
+OF_NUMBERS_ALONE = [each for each in NUMBERS if each[0] not in ("delta", "weight of pixels")]
+
+
+@pytest.mark.parametrize(
+    "plain_of", [each[1] for each in OF_NUMBERS_ALONE], ids=[each[0] for each in OF_NUMBERS_ALONE]
+)
+@pytest.mark.parametrize("wrong", [True, np.True_, "three", [3], 3 + 0j])
+def test_truth_values_and_texts_are_no_numbers(
+    plain_of: Callable[[Any], object], wrong: object
+) -> None:
+    with pytest.raises(DpntkError, match=r"must be|is wanted"):
+        plain_of(wrong)
 
 
 def test_a_command_names_options_in_threads_that_read_for_it_and_in_no_others() -> None:

@@ -247,7 +247,7 @@ def test_columns_that_are_chosen_are_drafted_and_all_others_left_out(dpntk: Comm
         'age,"pay, gross",name,ill,city\n'
         + "".join(f"{20 + n},{n}.5,N{n},{'ny'[n % 2]},{'abc'[n % 3]}\n" for n in range(60))
     )
-    for chosen in ("age,city", 'age, "pay, gross", city'):
+    for chosen in ("age,city", "age, city ", 'age, "pay, gross", city'):
         drafted = dpntk("schema", "table.csv", "--label", "ill", "--columns", chosen, "--overwrite")
         assert "left out" not in drafted.stderr  # nothing that the data decided
         assert "left_out_confirmed" not in Path("schema.toml").read_text()
@@ -262,6 +262,11 @@ def test_columns_that_are_chosen_are_drafted_and_all_others_left_out(dpntk: Comm
         dpntk("schema", "table.csv", "--columns", "age,no", "--overwrite"),
         "--columns no: table.csv has no such column ('age, pay, gross, name, ill, city')",
     )
+    for wrong in ("age\ncity", 'age,"city', "age,,city", ""):
+        refused(
+            dpntk("schema", "table.csv", "--columns", wrong, "--overwrite"),
+            "Invalid value for '--columns': ",
+        )
 
 
 @pytest.mark.parametrize("header", [",age,ill,", "age,,ill,"])

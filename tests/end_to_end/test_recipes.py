@@ -163,7 +163,7 @@ def test_tables_as_printed(dpntk: Command, tmp_path: Path) -> None:
     embedding = embed(adult_like(60), options, SourceOptions(schema=ADULT_LIKE))
     save_embedding(embedding, tmp_path / "embedding.h5")
     assert dpntk(*RELEASE).code == 0
-    as_printed = chosen_settings(open_release(tmp_path / "release.h5"), PAPER, {})
+    as_printed = chosen_settings(open_release(tmp_path / "release.h5"), {"recipe": "paper"})
     assert (as_printed.steps, as_printed.batch) == (50, 200)
     made = dpntk("generate", "release.h5", "--recipe", "paper", *BRIEF, "-o", "s")
     assert made.code == 0, made.stderr

@@ -27,7 +27,8 @@ from dpntk.generate import (
     sample_to,
 )
 from dpntk.generate.output.provenance import warn_of_noise
-from dpntk.release import Release, open_any
+from dpntk.generate.pipeline import chosen_settings, default_settings
+from dpntk.release import Release, open_any, open_release
 from tests.conftest import SIDE, Command, draw_records
 from tests.helpers.releases import KINDS, write_small_release
 from tests.helpers.tables import PEOPLE, require_valid
@@ -173,7 +174,11 @@ def test_a_distilled_set_has_no_generator(release: Path, tmp_path: Path) -> None
 REFUSED: dict[str, list[tuple[dict[str, object], str]]] = {
     "images": [
         ({"settings": TableSettings()}, "of images, which takes TrainingSettings"),
-        ({"settings": {"steps": 3}}, "which takes TrainingSettings, not dict"),
+        ({"settings": 3}, "which takes TrainingSettings, not int"),
+        ({"settings": {"step": 3}}, "settings: there is no 'step': there are recipe, generator, "),
+        ({"settings": {"steps": 0}}, "steps 0: a whole number from 1 "),
+        ({"settings": {"generator": "knots"}}, "generator='knots': .* images"),
+        ({"settings": {"recipe": "poem"}}, "recipe='poem': it is paper"),
         ({"points": 3}, "points: PointSettings are wanted, not int"),
         ({"points": PointSettings(1), "count": 3}, "either a count of records or points"),
         ({"safe_csv": True}, "of images, of which no CSV is written"),
@@ -239,6 +244,8 @@ def test_mistakes_are_one_line(tmp_path: Path) -> None:
         (lambda: TableSettings(learning_rate=float("nan")), "learning_rate nan: a number above 0"),
         (lambda: TableSettings(marginals_loss=-1), "marginals_loss -1: a number above 0"),
         (lambda: PointSettings("3"), "per_class '3': a whole number from 1 "),  # type: ignore[arg-type]
+        (lambda: PointSettings(3, ridge=1001), "ridge 1001: a number above 0, at most 1000, is "),
+        (lambda: PointSettings(3, bias_variance=1001), "bias_variance 1001: .* at most 1000, is "),
     ]
     for call, message in wrong:
         with pytest.raises(DpntkError, match=message) as refusal:
@@ -255,6 +262,20 @@ def test_a_strangers_release_is_not_opened_by_its_path(
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "somebody else"))
     with pytest.raises(UntrustedSigner):
         generate(release, tmp_path / "a")
+
+
+@pytest.mark.parametrize("release", ["images"], indirect=True)
+def test_single_choices_leave_all_others_to_the_release(release: Path, tmp_path: Path) -> None:
+    opened = open_release(release)
+    usual = default_settings(opened)
+    assert usual.steps < TrainingSettings().steps  # there is much noise
+    assert chosen_settings(opened, {"seed": 1}) == replace(usual, seed=1)
+    with_cnn = chosen_settings(opened, {"generator": "cnn", "seed": 1})
+    assert (with_cnn.steps, with_cnn.seed) == (usual.steps, 1)
+    by_name = generate(release, tmp_path / "a", settings={"steps": 2, "batch": 6})
+    in_full = generate(release, tmp_path / "b", settings=SETTINGS["images"])
+    for file in by_name.path.iterdir():
+        assert file.read_bytes() == (in_full.path / file.name).read_bytes()
 
 
 def test_numbers_of_numpy_are_plain_in_what_is_written(tmp_path: Path) -> None:

@@ -44,6 +44,14 @@ def test_json_and_toml_give_back_the_schema(tmp_path: Path) -> None:
     assert read_schema(file) == SCHEMA
 
 
+def test_lists_of_columns_make_the_same_schema_as_tuples() -> None:
+    column, rule = Column.integer("age", 0, 120), "age >= 18"
+    from_lists = TableSchema([column], left_out=["name"], constraints=[rule])  # type: ignore[arg-type]
+    from_tuples = TableSchema((column,), left_out=("name",), constraints=(rule,))
+    assert from_lists == from_tuples
+    assert hash(from_lists) == hash(from_tuples)
+
+
 def test_a_record_has_one_value_for_each_number_bin_and_category() -> None:
     # age: 0..12 are more than 7 bins; gain says that it is missing; grade also says its rank
     assert [SCHEMA.width(column) for column in SCHEMA.features] == [1 + 7, 1 + 7 + 1, 3 + 1, 3 + 1]

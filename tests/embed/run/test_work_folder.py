@@ -196,7 +196,7 @@ def test_only_what_came_after_the_checkpoint_is_read_again(
             return really(self, size, start, stop)  # type: ignore[arg-type]
 
         monkeypatch.setattr(type(job.source), "batches", batches)
-        folder.carry_out(job, lambda: None)
+        folder.carry_out(job)
     assert begun[0] == 5 * job.class_sums().chunk_size
 
 
@@ -671,7 +671,7 @@ def test_a_removed_folder_is_noticed(many_records: Path, tmp_path: Path) -> None
     folder = WorkFolder(output, Ranks(1, 2))
     remove_before_joining(folder, lambda: None)
     with pytest.raises(RunError, match="removed while it was in use"):
-        folder.carry_out(captured_job(many_records), lambda: None)
+        folder.carry_out(captured_job(many_records))
     assert names(tmp_path) == []
 
 
@@ -682,7 +682,7 @@ def test_a_process_that_is_overtaken_is_content(
     folder = WorkFolder(output, Ranks(1, 2))
     remove_before_joining(folder, lambda: output.write_bytes(undisturbed))
     with pytest.raises(NothingLeft, match="was written by another process") as caught:
-        folder.carry_out(captured_job(many_records), lambda: None)
+        folder.carry_out(captured_job(many_records))
     assert caught.value.written
     assert names(tmp_path) == ["embedding.h5"]
 

@@ -22,7 +22,7 @@ from sklearn.metrics import roc_auc_score
 
 from dpntk.common.adjacency import Adjacency
 from dpntk.common.display.text import rounded_up
-from dpntk.common.errors import DataError, RunError
+from dpntk.common.errors import BudgetError, DataError, RunError
 from dpntk.common.schema.toml import read_schema
 from dpntk.common.sources import Source, open_source
 from dpntk.common.sources.base import Batch
@@ -38,7 +38,7 @@ from dpntk.release.distill.ledger import (
     read_all,
     read_ledger,
     spent_by,
-    total_of,
+    total_of_distillations,
 )
 from dpntk.release.distill.optimiser import State, begin, descend
 from dpntk.release.distill.progress import RunFolder
@@ -635,13 +635,33 @@ def test_another_entry_under_the_same_id_counts_as_well(tmp_path: Path) -> None:
     assert total.epsilon >= spent_by([entry], 1e-3)
 
 
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        ({"seed": 2**64}, "seed 18446744073709551616: a whole number from 0 to 4,294,967,295 "),
+        ({"seed": -1}, "seed -1: a whole number from 0 "),
+        ({"centre": 256}, "centre=256: it must be from 0 to 255"),
+        ({"averaging": 1.0}, "averaging=1: it must be from 0 to below 1"),
+        ({"smoothing": 17.0}, "smoothing=17: it must be from 0 to 16"),
+    ],
+)
+def test_settings_out_of_range_are_refused_by_name(wrong: dict[str, Any], message: str) -> None:
+    """Before anything is spent on them."""
+    with pytest.raises(BudgetError, match=message):
+        Settings(**wrong)
+
+
 def test_a_total_is_never_below_what_the_latest_run_says() -> None:
     """That is above what it spends; and a reader would refuse such a total."""
     step = SampledGaussian(0.1, 1.0, 10)
     hardly = Spending("a", "2026", 1e-3, 1e-3, SampledGaussian(0.001, 4000.0, 1))
     latest = Spending("b", "2026", sampled_epsilon([step], 1e-3) * 1.005, 1e-3, step)
-    assert total_of([hardly, latest], latest).epsilon == latest.epsilon
-    assert total_of([latest, hardly], hardly).epsilon < latest.epsilon
+    assert total_of_distillations([hardly, latest], latest).epsilon == latest.epsilon
+    assert total_of_distillations([latest, hardly], hardly).epsilon < latest.epsilon
+    assert total_of_distillations([hardly, latest], latest, 1e-3).epsilon == latest.epsilon
+    elsewhere = total_of_distillations([hardly, latest], latest, 1e-5)
+    assert elsewhere.delta == 1e-5
+    assert elsewhere.epsilon == spent_by([hardly, latest], 1e-5)
 
 
 def test_damaged_progress_is_not_continued(folder: Path, tmp_path: Path, steps: Steps) -> None:

@@ -175,12 +175,8 @@ def test_processes_that_share_the_work_write_what_one_writes(tmp_path: Path) -> 
     visits().to_csv(data, index=False)
     for rank in (1, 0):
         with WorkFolder(output, Ranks(rank, 2)) as work:
-
-            def carry_out(job: object, work: WorkFolder = work) -> Embedding:
-                return work.carry_out(job, lambda: None)  # type: ignore[arg-type]
-
             try:
-                shared = embed(data, NARROW, SourceOptions(SCHEMA), carry_out=carry_out)
+                shared = embed(data, NARROW, SourceOptions(SCHEMA), carry_out=work.carry_out)
             except NothingLeft:
                 assert rank == 1
     np.testing.assert_array_equal(shared.sums, embedded(data).sums)
