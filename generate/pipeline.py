@@ -207,8 +207,10 @@ def _checked(
     settings: TrainingSettings | Choices | None, opened: OpenedRelease
 ) -> TrainingSettings:
     """Return the settings, or refuse those meant for the other kind of release."""
-    if settings is None or isinstance(settings, Mapping):
-        return chosen_settings(opened, settings or {})
+    if settings is None:
+        return default_settings(opened)
+    if isinstance(settings, Mapping):
+        return chosen_settings(opened, settings)
     if isinstance(settings, ComposedSettings):
         require_generator(settings.generator, opened.release)
         return settings

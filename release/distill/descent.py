@@ -22,7 +22,7 @@ from .class_means import ClassMeans
 from .gradients import SupportLoss
 from .ledger import Spending
 from .mechanism import Step, exact_gradient, gradient_of, noisy_sums
-from .optimiser import State, begin, descend, steps_of_means
+from .optimiser import State, begin, descend, gives_means
 from .progress import RunFolder
 from .sampling import poisson_sample
 from .settings import Settings
@@ -82,7 +82,7 @@ def take_steps(
             state = folder.begin_step(state)
             # Made from public points alone, before there is a batch on which it could depend.
             points = torch.from_numpy(state.points)
-            if state.begun <= steps_of_means(settings):
+            if gives_means(state, settings):
                 step: Step = ClassMeans(points, targets)
             else:
                 step = SupportLoss(kernel, points, targets, settings.ridge)

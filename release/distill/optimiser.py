@@ -61,9 +61,12 @@ class State(RedactedRepr):
     taken: int = 0
 
 
-def steps_of_means(settings: Settings) -> int:
-    """How many steps give class means, before those that give gradients."""
-    return max(1, settings.steps // _STEPS_EACH)
+def gives_means(state: State, settings: Settings) -> bool:
+    """Whether the step that was begun last gives class means: the first ones do.
+
+    All others give gradients.
+    """
+    return state.begun <= max(1, settings.steps // _STEPS_EACH)
 
 
 def begin(settings: Settings, classes: int, inputs: int, side: int | None) -> State:
@@ -96,7 +99,7 @@ def descend(state: State, gradient: Matrix, settings: Settings, side: int | None
     """
     if settings.smoothing and side is not None:
         gradient = _smooth(gradient, side, settings.smoothing)
-    if state.begun <= steps_of_means(settings):
+    if gives_means(state, settings):
         return _at_means(state, state.momentum + gradient, settings, side)
     covariance = gradient @ gradient.T / gradient.shape[1]
     momentum, spread, mean = gradient, covariance, None

@@ -38,6 +38,13 @@ _WEIGHTS: Final = "feature_map/"
 def open_release(path: Path | str, acceptance: Acceptance = TRUSTED) -> OpenedRelease:
     """Read and check the release file of an embedding.
 
+    Args:
+        path: the file.
+        acceptance: whose releases to open; by default, those of trusted signers.
+
+    Returns:
+        The release, with who signed it.
+
     Raises:
         ReleaseError: as for `open_any`, or it is a distilled set.
     """
@@ -53,6 +60,9 @@ def open_any(path: Path | str, acceptance: Acceptance = TRUSTED) -> AnyOpened:
     Args:
         path: the file.
         acceptance: whose releases to open; by default, those of trusted signers.
+
+    Returns:
+        The release or distilled set, with who signed it; `generate` takes either.
 
     Raises:
         ReleaseError: there is no readable file, or it is an embedding.

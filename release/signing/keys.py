@@ -53,6 +53,9 @@ def make_key(path: Path | str, passphrase: str = "") -> SigningKey:
         path: path of the private half; that of the public half ends in .pub.
         passphrase: encrypts the private half; no encryption if empty.
 
+    Returns:
+        The key, to be passed to `release` and `distill`.
+
     Raises:
         OutputError: the file exists already, or cannot be written.
     """
@@ -82,6 +85,9 @@ def load_key(path: Path | str, ask: Callable[[], str | None] = lambda: None) -> 
     Args:
         path: an OpenSSH private key file.
         ask: called for the passphrase, if the key has one; it returns None if nobody can be asked.
+
+    Returns:
+        The key, to be passed to `release` and `distill`.
 
     Raises:
         SigningKeyError: there is no key, others can read it, it is not an ed25519 key, or the
@@ -132,6 +138,9 @@ def own_key(ask: Callable[[], str | None] = lambda: None) -> SigningKey:
 
     Args:
         ask: called for the passphrase, if it has one.
+
+    Returns:
+        The key, with which releases are signed by default.
 
     Raises:
         SigningKeyError: it cannot be used.

@@ -125,21 +125,49 @@ def test_the_examples_in_help_go_the_whole_way(
     assert written <= {file.name for file in Path().iterdir()}
 
 
-@pytest.mark.parametrize("name", embed.__all__)
+def _entries(said: str | None) -> set[str]:
+    """What a docstring in Google's style has entries for."""
+    return set(re.findall(r"^    (\w+): ", said or "", re.MULTILINE))
+
+
+def _said_of(thing: type) -> set[str]:
+    """The entries of a class and of those that it inherits from."""
+    return set().union(*(_entries(inspect.getdoc(each)) for each in thing.__mro__[:-1]))
+
+
+CALLABLE = {
+    f"{room}.{name}": thing
+    for room in PUBLIC
+    for name, thing in inspect.getmembers(importlib.import_module(room))
+    if name in importlib.import_module(room).__all__
+    and (inspect.isfunction(thing) or inspect.isclass(thing))
+}
+
+
+@pytest.mark.parametrize("name", CALLABLE)
 def test_what_is_public_says_what_it_takes_gives_and_refuses(name: str) -> None:
     """In Google's sections: of a function its arguments, of a class its fields."""
-    thing = getattr(embed, name)
-    said = inspect.getdoc(thing) or ""
-    entries = set(re.findall(r"^    (\w+): ", said, re.MULTILINE))
-    if dataclasses.is_dataclass(thing):
-        assert {field.name for field in dataclasses.fields(thing)} <= entries
-        members = [value for key, value in vars(thing).items() if not key.startswith("_")]
-        assert all(inspect.getdoc(member) for member in members if callable(member))
-    else:
-        signature = inspect.signature(thing)
-        assert {*signature.parameters} <= entries
+    thing = CALLABLE[name]
+    if inspect.isfunction(thing):
+        said, signature = inspect.getdoc(thing) or "", inspect.signature(thing)
+        assert {*signature.parameters} <= _entries(said)
         assert "\nReturns:\n" in said or signature.return_annotation == "None"
         assert "\nRaises:\n" in said
+        return
+    fields = (
+        {field.name for field in dataclasses.fields(thing)}
+        if dataclasses.is_dataclass(thing)
+        else set()
+    )
+    assert fields <= _said_of(thing)
+    for key, member in vars(thing).items():
+        if not key.startswith("_") and key not in fields and callable(member):
+            assert inspect.getdoc(member), key
+
+
+@pytest.mark.parametrize("name", embed.__all__)
+def test_what_embeds_says_what_it_guarantees(name: str) -> None:
+    said = inspect.getdoc(getattr(embed, name)) or ""
     plain = {
         "Column", "Draft", "Embedding", "SourceOptions", "TableSchema", "load_embedding",
         "open_source",
