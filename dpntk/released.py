@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
-import tempfile
 from pathlib import Path
 from typing import Any, Final, Never
 
 from dpntk.common.arguments import Location, path_from
 from dpntk.common.errors import GeneratorError, ReleaseError
-from dpntk.generate import Choices, SavedGenerator, Synthetic, TrainingSettings, generate, sample_to
+from dpntk.generate import (
+    Choices,
+    SavedGenerator,
+    Synthetic,
+    TrainingSettings,
+    generate,
+    sample_to,
+    train,
+)
 
 NO_PICKLE: Final = (
     "this is not pickled, because whoever opens a pickle runs it: keep the release, from which "
@@ -35,6 +42,7 @@ class ReleasedSynthesizer:
         folder: Location | None = None,
         *,
         settings: TrainingSettings | Choices | None = None,
+        module: Location | None = None,
         device: str = "auto",
     ) -> ReleasedSynthesizer:
         """Train on a release.
@@ -49,21 +57,23 @@ class ReleasedSynthesizer:
                 are written if None.
             settings: how to train: single choices, such as {"seed": 1}, or all of them:
                 `TrainingSettings` for images, `TableSettings` for a table.
+            module: for features of a module: the file that they were made with.
             device: "auto", "cpu" or "cuda".
+
+        Returns:
+            What samples.
 
         Raises:
             ReleaseError: the file is no release, or its signer is not trusted.
             GeneratorError: it is of a distilled set, which needs no generator, or the training
                 diverged.
+            ModuleError: the module is missing, or is another one.
             OutputError: the folder cannot be written.
         """
         path = path_from("release", release, refusal=ReleaseError)
-        if folder is not None:
-            made = generate(path, folder, settings=settings, device=device)
-        else:
-            with tempfile.TemporaryDirectory() as unused:
-                place = Path(unused) / "synthetic"
-                made = generate(path, place, count=1, settings=settings, device=device)
+        if folder is None:
+            return cls(path, train(path, settings=settings, module=module, device=device))
+        made = generate(path, folder, settings=settings, module=module, device=device)
         if made.generator is None:
             raise GeneratorError(f"{path}: of a distilled set: 'dpntk generate' writes its records")
         return cls(path, made.generator)

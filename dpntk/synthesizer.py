@@ -15,6 +15,7 @@ from dpntk.common.display.text import counted
 from dpntk.common.errors import BudgetError, GeneratorError, OutputError, SchemaError
 from dpntk.embed import (
     FeatureOptions,
+    PerceptualOptions,
     PrivacyBudget,
     SourceOptions,
     TableSchema,
@@ -110,6 +111,7 @@ class Synthesizer(BaseEstimator):  # type: ignore[misc]  # sklearn has no types
         release: Location,
         *,
         settings: TrainingSettings | Choices | None = None,
+        module: Location | None = None,
         device: str = "auto",
     ) -> ReleasedSynthesizer:
         """Train a generator on a release, anywhere and at no cost.
@@ -117,12 +119,19 @@ class Synthesizer(BaseEstimator):  # type: ignore[misc]  # sklearn has no types
         Args:
             release: the path of its file, whose signer has to be trusted.
             settings: how to train: single choices, such as {"seed": 1}, or all of them.
+            module: for features of a module: the file that they were made with.
             device: "auto", "cpu" or "cuda".
 
         Returns:
             What samples, and cannot be fitted: nothing in it reads records.
+
+        Raises:
+            ReleaseError: the file is no release, or its signer is not trusted.
+            GeneratorError: it is of a distilled set, which needs no generator, or the training
+                diverged.
+            ModuleError: the module is missing, or is another one.
         """
-        return ReleasedSynthesizer.train(release, settings=settings, device=device)
+        return ReleasedSynthesizer.train(release, settings=settings, module=module, device=device)
 
     def fit(self, X: Any, y: Any = None) -> Synthesizer:  # noqa: ANN401 - as in sklearn
         """Embed records, make a release of them, and train on that.
@@ -152,8 +161,9 @@ class Synthesizer(BaseEstimator):  # type: ignore[misc]  # sklearn has no types
         save_embedding(made, embedding, overwrite=True, ceiling=self.budget, data_set=self.data_set)
         path = folder / ("release.h5" if number == 1 else f"release-{number}.h5")
         release(embedding, path, parameters, key=self.key, compose=lambda _: self.compose)
+        module = self.features.module if isinstance(self.features, PerceptualOptions) else None
         self.released_ = ReleasedSynthesizer.train(
-            path, folder / _SYNTHETIC, settings=self.settings, device=self.device
+            path, folder / _SYNTHETIC, settings=self.settings, module=module, device=self.device
         )
         self._remember(made.schema)
         return self

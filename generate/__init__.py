@@ -14,7 +14,7 @@ Example, after that of `dpntk.release`::
 
 The public names, by what they are for:
 
-- Train and write: `generate`, which gives back a `Synthetic` folder.
+- Train and write: `generate`, which gives back a `Synthetic` folder; `train` writes nothing.
 - Choose how to train: `Choices`, single ones; or `TrainingSettings` for images, `TableSettings`
   for tables, and `ComposedSettings` to name generator and objective for either.
 - Draw more later: `load_generator` reads a `SavedGenerator`, and `sample_to` writes its records.
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from .fit.recipe import Choices, ComposedSettings
     from .fit.settings import TableSettings, TrainingSettings
     from .images.inducing_points import PointSettings
-    from .pipeline import generate
+    from .pipeline import generate, train
     from .synthetic import SavedGenerator, Synthetic, load_generator, points_to, sample_to
 
 __all__ = [
@@ -46,6 +46,7 @@ __all__ = [
     "load_generator",
     "points_to",
     "sample_to",
+    "train",
 ]
 
 __getattr__, __dir__ = attach(
@@ -62,5 +63,6 @@ __getattr__, __dir__ = attach(
         "load_generator": ".synthetic",
         "points_to": ".synthetic",
         "sample_to": ".synthetic",
+        "train": ".pipeline",
     },
 )

@@ -104,21 +104,15 @@ def generate(
         require_nothing_to_train(wanted)
         return _as_it_is(opened, folder, where=where, safe_csv=safe_csv)
     _require_fitting(opened, points, module, where, safe_csv=safe_csv)
-    is_table = isinstance(opened.release.schema, TableSchema)
     chosen = _checked(settings, opened)
     require_replaceable(folder)
     if points is not None:
         require_points(points, len(opened.release.schema.classes))
-    training: Training[Any] | None
-    generator: SavedGenerator
-    if isinstance(chosen, TableSettings | ComposedSettings) and is_table:
-        training, generator = fit_table(opened, chosen, device=device)
-    else:
-        training, generator = fit_images(opened, chosen, module=module, device=device)
+    training, generator = _fit(opened, chosen, module, device)
     if points is not None:
         made = points_to(folder, generator, points)
     else:
-        most = MOST_ROWS if is_table else MOST_IMAGES
+        most = MOST_ROWS if isinstance(opened.release.schema, TableSchema) else MOST_IMAGES
         count = min(opened.release.guarantee.records, most) if count is None else count
         made = sample_to(
             folder, generator, count=count, seed=chosen.seed, where=where, safe_csv=safe_csv
@@ -127,6 +121,53 @@ def generate(
     if training is None:
         return made
     return replace(made, losses=training.losses, noise_floor=training.noise_floor)
+
+
+def train(
+    release: OpenedRelease | Location,
+    *,
+    settings: TrainingSettings | Choices | None = None,
+    module: Location | None = None,
+    device: str = AUTO,
+) -> SavedGenerator:
+    """Train a generator on a release, as `generate` does, and write nothing.
+
+    Guarantee:
+        Post-processing: reads the release alone, so the result is as private as the release.
+        (docs/privacy/proofs.md, statement 10.)
+
+    Args:
+        release: see `generate`.
+        settings: see `generate`.
+        module: see `generate`.
+        device: "auto", "cpu" or "cuda".
+
+    Returns:
+        What samples records.
+
+    Raises:
+        GeneratorError: the release is of a distilled set, or as for `generate`, like all others.
+    """
+    opened = _opened(release)
+    if holds_points(opened):
+        raise GeneratorError(
+            f"{opened.path}: of a distilled set: 'dpntk generate' writes its records"
+        )
+    module = None if module is None else path_from("module", module, refusal=GeneratorError)
+    _require_fitting(opened, None, module, "", safe_csv=False)
+    _, generator = _fit(opened, _checked(settings, opened), module, device)
+    warn_of_noise(opened.release)
+    return generator
+
+
+def _fit(
+    opened: OpenedRelease, settings: TrainingSettings, module: Path | None, device: str
+) -> tuple[Training[Any] | None, SavedGenerator]:
+    """Train with settings for this kind of release; nothing may have to be trained."""
+    if isinstance(opened.release.schema, TableSchema):
+        assert isinstance(settings, TableSettings | ComposedSettings)
+        return fit_table(opened, settings, device=device)
+    return fit_images(opened, settings, module=module, device=device)
 
 
 def _as_it_is(opened: OpenedDistilled, folder: Path, *, where: str, safe_csv: bool) -> Synthetic:

@@ -21,10 +21,11 @@ from sklearn.utils.validation import check_is_fitted
 
 import dpntk
 from dpntk import Synthesizer
-from dpntk.common.errors import BudgetError, DpntkError
+from dpntk.common.errors import BudgetError, DpntkError, ModuleError
 from dpntk.embed import (
     Column,
     FourierOptions,
+    PerceptualOptions,
     PrivacyBudget,
     TableSchema,
     TangentOptions,
@@ -34,6 +35,7 @@ from dpntk.evaluate import evaluate
 from dpntk.generate import TableSettings, TrainingSettings
 from dpntk.release import Adjacency, open_release, own_key
 from tests.helpers.data_sets import IMAGES, LABELS
+from tests.helpers.modules import write_convolutions
 from tests.helpers.processes import run_anew
 from tests.helpers.tables import PEOPLE, people
 
@@ -90,6 +92,21 @@ def test_images_are_fitted_with_their_labels(folder: Path) -> None:
     assert model.classes_.tolist() == ["0", "1", "2"]
     schema = open_release(model.release_path).release.schema
     assert (schema.classes, schema.from_data) == (("0", "1", "2"), ())
+
+
+def test_features_of_a_module_are_released_and_trained_on(folder: Path, tmp_path: Path) -> None:
+    write_convolutions(tmp_path / "net.pt")
+    features = PerceptualOptions(module=tmp_path / "net.pt", module_is_public=True)
+    model = Synthesizer(
+        20.0, 1e-2, folder=folder, classes=3, features=features, settings={"steps": 2, "batch": 6}
+    ).fit(IMAGES, LABELS)
+    assert model.sample(3)[0].shape == (3, *IMAGES.shape[1:])
+    again = Synthesizer.from_release(
+        model.release_path, settings={"steps": 2, "batch": 6}, module=tmp_path / "net.pt"
+    )
+    assert again.sample(3)[0].shape == (3, *IMAGES.shape[1:])
+    with pytest.raises(ModuleError, match="name it with module "):
+        Synthesizer.from_release(model.release_path, settings={"steps": 2, "batch": 6})
 
 
 @pytest.mark.parametrize(
