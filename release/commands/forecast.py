@@ -13,7 +13,7 @@ from ...common.features.base import FeatureMap
 from ...common.schema import Schema
 from ...common.schema.image import ImageSchema
 from ...embed.exact.grid import Grid
-from ..publishing.forecast import Figure, Forecast, Forecasts, forecast
+from ..publishing.forecast import Estimate, Forecast, Forecasts, forecast
 from ..publishing.image_forecast import forecast_of_images
 from ..publishing.plan import Plan, plan
 
@@ -134,5 +134,5 @@ def _in_words(forecasts: Forecasts) -> str:
     )
 
 
-def _shown(figure: Figure) -> str:
+def _shown(figure: Estimate) -> str:
     return f"{figure.mean:.3f} ± {figure.deviation:.3f}"

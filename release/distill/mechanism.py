@@ -25,7 +25,7 @@ from ...common.numerics.square_root import square_root
 from ..file.distilled import UNITS_OF_CLIP_NORM, VALUE_LEVELS
 from ..mechanism.discrete_gaussian import discrete_gaussian
 from ..mechanism.gaussian import SMOOTHING
-from ..mechanism.subsampled_gaussian import LARGEST_MULTIPLIER
+from ..mechanism.subsampled_gaussian import LARGEST_SAMPLED_MULTIPLIER
 from .class_means import ClassMeans
 from .gradients import DIRECTION, REST, Shares, SupportLoss
 
@@ -140,7 +140,7 @@ def noise_sigma(noise_multiplier: float) -> int:
     Raises:
         BudgetError: sums and noise together could leave 64 bits.
     """
-    if not 0 < noise_multiplier <= LARGEST_MULTIPLIER:
+    if not 0 < noise_multiplier <= LARGEST_SAMPLED_MULTIPLIER:
         raise BudgetError(f"a noise multiplier of {noise_multiplier:g} is out of range")
     return math.ceil(math.hypot(noise_multiplier * ONE, SMOOTHING) * (1 + 2.0**-40))
 

@@ -35,9 +35,9 @@ from ..mechanism.composition import Total
 from ..mechanism.subsampled_gaussian import (
     SAMPLED_ACCOUNTANT,
     SampledGaussian,
+    calibrate_sampled_gaussian,
     sampled_accountant_version,
     sampled_epsilon,
-    sampled_multiplier,
 )
 from ..signing.keys import SigningKey, usable
 from ..signing.policy import owner_of
@@ -194,7 +194,7 @@ def _calibrated(
     epsilon: float, delta: float, settings: Settings, adjacency: Adjacency
 ) -> SampledGaussian:
     sampling_prob, steps = settings.sampling_prob, settings.steps
-    run = sampled_multiplier(epsilon, delta, sampling_prob, steps, adjacency)
+    run = calibrate_sampled_gaussian(epsilon, delta, sampling_prob, steps, adjacency)
     spent = sampled_epsilon([run], delta, adjacency=adjacency)
     if spent < 0.99 * epsilon:
         raise BudgetError(

@@ -130,14 +130,9 @@ def change_between(adjacency: Adjacency, unit: PrivacyUnit | None) -> str:
 
 def change_in_words(adjacency: Adjacency) -> str:
     """How neighbouring data sets differ, for a distilled set's release, and whether n is public."""
-    return {
-        Adjacency.ADD_REMOVE: (
-            "adding or taking away any one record; the number of records is not in it"
-        ),
-        Adjacency.REPLACE_ONE: (
-            "exchanging any one record for any other; the number of records is public"
-        ),
-    }[adjacency]
+    if adjacency is Adjacency.REPLACE_ONE:
+        return adjacency.meaning
+    return "adding or taking away any one record; the number of records is not in it"
 
 
 def _promise(guarantee: EmbeddingGuarantee, schema: Schema) -> list[str]:

@@ -34,11 +34,11 @@ from ...common.errors import BudgetError
 from .accountant import noise_multiplier, require_budget
 
 SAMPLED_ACCOUNTANT: Final = "privacy loss distribution of the Poisson-subsampled Gaussian"
-SMALLEST_MULTIPLIER: Final = 0.3
-LARGEST_MULTIPLIER: Final = 4096.0
+_SMALLEST_MULTIPLIER: Final = 0.3
+LARGEST_SAMPLED_MULTIPLIER: Final = 4096.0
 MOST_STEPS: Final = 1 << 17
 LEAST_SAMPLING_PROB: Final = 2.0**-32
-LARGEST_EPSILON: Final = 500.0
+_LARGEST_EPSILON: Final = 500.0
 """Privacy losses that range over more than this take gigabytes to compose, and promise nothing."""
 DEFAULT_GRID: Final = 1e-4
 _COARSE_GRID: Final = 1e-3
@@ -74,10 +74,11 @@ class SampledGaussian:
             raise BudgetError(f"a sampling rate of {self.sampling_prob:g}: it is from 2^-32 to 1")
         if not 1 <= self.steps <= MOST_STEPS:
             raise BudgetError(f"{self.steps:,} steps: 1 to {MOST_STEPS:,} are accounted for")
-        if not SMALLEST_MULTIPLIER <= self.noise_multiplier <= LARGEST_MULTIPLIER:
+        if not _SMALLEST_MULTIPLIER <= self.noise_multiplier <= LARGEST_SAMPLED_MULTIPLIER:
             raise BudgetError(
-                f"noise of {self.noise_multiplier:g} times the clip norm: {SMALLEST_MULTIPLIER:g} "
-                f"to {LARGEST_MULTIPLIER:g} are accounted for; change rate, steps or epsilon"
+                f"noise of {self.noise_multiplier:g} times the clip norm: "
+                f"{_SMALLEST_MULTIPLIER:g} to {LARGEST_SAMPLED_MULTIPLIER:g} are accounted for; "
+                "change rate, steps or epsilon"
             )
 
     def to_json(self) -> dict[str, float]:
@@ -123,15 +124,15 @@ def sampled_epsilon(
         adjacency: which data sets are indistinguishable, whatever adjacency the runs were made for.
 
     Returns:
-        Epsilon; infinite if delta is lost in rounding, or if epsilon exceeds `LARGEST_EPSILON` on a
-        rough grid, so that time and memory stay small for all inputs.
+        Epsilon; infinite if delta is lost in rounding, or if epsilon exceeds `_LARGEST_EPSILON` on
+        a rough grid, so that time and memory stay small for all inputs.
 
     Raises:
         BudgetError: delta is not between 0 and 1.
     """
     require_budget(1.0, delta)
     left = delta - _LOST_PER_STEP * sum(run.steps for run in runs)
-    if left <= 0 or _composed(tuple(runs), left, _ROUGH_GRID, adjacency) > LARGEST_EPSILON:
+    if left <= 0 or _composed(tuple(runs), left, _ROUGH_GRID, adjacency) > _LARGEST_EPSILON:
         return math.inf
     return _composed(tuple(runs), left, grid, adjacency)
 
@@ -158,7 +159,7 @@ def _composed(
     return float(accountant.get_epsilon(delta))
 
 
-def sampled_multiplier(
+def calibrate_sampled_gaussian(
     epsilon: float,
     delta: float,
     sampling_prob: float,
@@ -191,7 +192,7 @@ def sampled_multiplier(
         )
 
     coarse = _COARSE_GRID * min(max(1.0, epsilon), 10.0)
-    most = 2 * max(epsilon, LARGEST_EPSILON)
+    most = 2 * max(epsilon, _LARGEST_EPSILON)
 
     def spent(multiplier: float, grid: float) -> float:
         run = SampledGaussian(sampling_prob, multiplier, steps)
@@ -204,8 +205,8 @@ def sampled_multiplier(
     low = high = _first_guess(epsilon, delta, sampling_prob, steps)
     while excess(high) > 0:
         low, high = high, _STRIDE * high
-    while low > SMALLEST_MULTIPLIER and excess(low) <= 0:
-        low, high = max(low / _STRIDE, SMALLEST_MULTIPLIER), low
+    while low > _SMALLEST_MULTIPLIER and excess(low) <= 0:
+        low, high = max(low / _STRIDE, _SMALLEST_MULTIPLIER), low
     if excess(low) <= 0:
         high = low
     else:
@@ -224,7 +225,7 @@ def _first_guess(epsilon: float, delta: float, sampling_prob: float, steps: int)
     """
     together = 1 / (sampling_prob * noise_multiplier(epsilon, delta))
     guess = 1 / math.sqrt(math.log1p(together**2 / steps))
-    return min(max(guess, SMALLEST_MULTIPLIER), LARGEST_MULTIPLIER)
+    return min(max(guess, _SMALLEST_MULTIPLIER), LARGEST_SAMPLED_MULTIPLIER)
 
 
 def sampled_accountant_version() -> str:

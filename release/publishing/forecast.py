@@ -48,14 +48,14 @@ Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
-class Figure:
+class Estimate:
     """A mean over simulated tables, and the standard deviation between them."""
 
     mean: float
     deviation: float
 
     @classmethod
-    def of(cls, values: Sequence[float]) -> Figure:
+    def of(cls, values: Sequence[float]) -> Estimate:
         """Mean and deviation of one value for each table."""
         return cls(float(np.mean(values)), float(np.std(values)))
 
@@ -73,8 +73,8 @@ class Forecast:
     """
 
     epsilon: float
-    correlation_error: Figure | None
-    accuracy: Figure | None
+    correlation_error: Estimate | None
+    accuracy: Estimate | None
     of: str | None = None
 
 
@@ -144,8 +144,8 @@ def forecast(schema: TableSchema, plans: Sequence[Plan]) -> Forecasts | None:
         found.append(
             Forecast(
                 plan.parameters.epsilon,
-                Figure.of([error for error, _ in seen]),
-                Figure.of(accuracies) if accuracies else None,
+                Estimate.of([error for error, _ in seen]),
+                Estimate.of(accuracies) if accuracies else None,
             )
         )
     exact = [accuracy for table in tables if (accuracy := table.seen(_Noise())[1]) is not None]

@@ -36,7 +36,7 @@ from ...embed.exact.grid import DEFAULT_CAPACITY, Grid
 from ...embed.exact.registry import exact_map
 from ...embed.feature_options.tangent import TangentOptions
 from ...embed.sums.accumulate import ClassSums
-from .forecast import Figure, Floats, Forecast, Forecasts
+from .forecast import Estimate, Floats, Forecast, Forecasts
 from .plan import Plan
 
 _KINDS: Final = 10
@@ -71,9 +71,9 @@ def forecast_of_images(schema: ImageSchema, plans: Sequence[Plan]) -> Forecasts 
         return None
     parts = _similarity(schema.side, schema.channels, classes, plans[0].records)
     found: list[Forecast] = []
-    best, without_noise = Figure(0.0, 0.0), 0.0
+    best, without_noise = Estimate(0.0, 0.0), 0.0
     for plan, (name, weights) in zip(plans, maps, strict=True):
-        readings = [Figure.of(parts.accuracies(weight, plan.blur)) for weight in weights]
+        readings = [Estimate.of(parts.accuracies(weight, plan.blur)) for weight in weights]
         # Noise sometimes helps by chance; less noise must not show less.
         best = max(best, *readings, key=lambda figure: figure.mean)
         exact = [parts.accuracies(weight, 0.0)[0] for weight in weights]

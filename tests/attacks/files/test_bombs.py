@@ -169,7 +169,7 @@ def synthetic_points(folder: Path, points: NDArray[Any], classes: ArrayLike) -> 
 @pytest.mark.parametrize(
     ("shape", "dtype", "words"),
     [
-        ((47_000, 64), np.float32, "47,000 points: a regression is fitted to 5,000"),
+        ((47_000, 64), np.float32, "47,000 points: a regression is fitted to 8,192"),
         ((4, 1 << 20), np.float32, "damaged"),
         ((4, 64), np.float64, "damaged"),
     ],

@@ -48,8 +48,8 @@ from dpntk.release.file.reader import open_any
 from dpntk.release.label.kinds import label_of
 from dpntk.release.mechanism.subsampled_gaussian import (
     SampledGaussian,
+    calibrate_sampled_gaussian,
     sampled_epsilon,
-    sampled_multiplier,
 )
 from dpntk.release.signing.policy import Acceptance
 from tests.conftest import Command, draw_records, refused
@@ -354,7 +354,10 @@ def test_runs_under_replace_one_promise_nothing_under_add_remove(
     exchange = ("--adjacency", "replace-one", "--delta", "1e-4")
     assert dpntk("distill", folder, *OPTIONS, *exchange).code == 0
     again = ("distill", folder, *OPTIONS, "-o", "two.h5")
-    runs = [run_of(read_ledger(ledger_of(folder))[0]), sampled_multiplier(2, 1e-3, 0.5, STEPS)]
+    runs = [
+        run_of(read_ledger(ledger_of(folder))[0]),
+        calibrate_sampled_gaussian(2, 1e-3, 0.5, STEPS),
+    ]
     total = sampled_epsilon(runs, 1e-3, adjacency=Adjacency.REPLACE_ONE)
     assert f"epsilon {rounded_up(total)} at delta 0.001 (replace-one)" in refusal(dpntk, *again)
     together = f"epsilon {rounded_up(total)} (replace-one)"

@@ -191,7 +191,7 @@ def step_counted_afterwards(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def rate_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
     """Noise for batches of half the size."""
-    right = sampled_gaussian.sampled_multiplier
+    right = sampled_gaussian.calibrate_sampled_gaussian
 
     def optimistic(epsilon: float, delta: float, rate: float, *rest: Any) -> Any:  # noqa: ANN401
         return replace(right(epsilon, delta, rate / 2, *rest), sampling_prob=rate)
@@ -201,7 +201,7 @@ def rate_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def exchange_taken_for_addition(monkeypatch: pytest.MonkeyPatch) -> None:
     """Noise for a record more or less, whatever was asked for."""
-    right = sampled_gaussian.sampled_multiplier
+    right = sampled_gaussian.calibrate_sampled_gaussian
 
     def half(epsilon: float, delta: float, rate: float, steps: int, *_: Any) -> Any:  # noqa: ANN401
         return right(epsilon, delta, rate, steps)

@@ -15,8 +15,8 @@ from dpntk.common.errors import BudgetError
 from dpntk.release.mechanism.accountant import epsilon_for
 from dpntk.release.mechanism.subsampled_gaussian import (
     SampledGaussian,
+    calibrate_sampled_gaussian,
     sampled_epsilon,
-    sampled_multiplier,
 )
 
 DELTA = 1e-5
@@ -35,7 +35,7 @@ def theirs(run: SampledGaussian, delta: float, grid: float = 1e-4) -> float:
 def test_the_noise_is_dp_accountings_within_a_hundredth_and_never_less(
     epsilon: float, rate: float, steps: int
 ) -> None:
-    run = sampled_multiplier(epsilon, DELTA, rate, steps)
+    run = calibrate_sampled_gaussian(epsilon, DELTA, rate, steps)
     assert 0.99 * epsilon < theirs(run, DELTA) <= epsilon
     assert sampled_epsilon([run], DELTA) >= theirs(run, DELTA) * (1 - 1e-12)
     less = SampledGaussian(rate, run.noise_multiplier * 0.99, steps)
@@ -70,7 +70,7 @@ def test_what_transforms_lose_is_never_a_gain() -> None:
 
 def test_a_delta_that_rounding_would_hide_is_refused() -> None:
     with pytest.raises(BudgetError, match=r"delta=1e-12: over 600 steps less than 1\.1e-12 is"):
-        sampled_multiplier(1.0, 1e-12, 0.1, 600)
+        calibrate_sampled_gaussian(1.0, 1e-12, 0.1, 600)
     assert sampled_epsilon([SampledGaussian(0.1, 4000.0, 600)], 1e-13) == math.inf
 
 

@@ -18,7 +18,7 @@ from dpntk.embed.exact.grid import DEFAULT_CAPACITY, Grid
 from dpntk.generate.output.provenance import _LARGE, _noise_on_correlations
 from dpntk.release import PrivacyParameters
 from dpntk.release.commands.forecast import show_forecast
-from dpntk.release.publishing.forecast import Figure, Forecast, Forecasts, forecast
+from dpntk.release.publishing.forecast import Estimate, Forecast, Forecasts, forecast
 from dpntk.release.publishing.pipeline import unrecorded_release
 from dpntk.release.publishing.plan import plan
 from tests.conftest import Command
@@ -163,7 +163,7 @@ def test_what_is_lost_is_named_and_what_epsilon_would_show_it(
     capsys: pytest.CaptureFixture[str], error: float, accuracy: float, said: str
 ) -> None:
     at = tuple(
-        Forecast(epsilon, Figure(of_pairs, 0.01), Figure(of_classes, 0.01))
+        Forecast(epsilon, Estimate(of_pairs, 0.01), Estimate(of_classes, 0.01))
         for epsilon, of_pairs, of_classes in (
             (1.0, error, accuracy), (3.0, 0.2, 0.75), (10.0, 0.1, 0.8)
         )
