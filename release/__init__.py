@@ -10,7 +10,8 @@ Example, after that of `dpntk.embed`::
 The public names, by what they are for:
 
 - Make a release: `release`, with `PrivacyParameters`; in these, `Adjacency` says which data sets
-  are indistinguishable, and `ClassCounts` how the shares of classes become known.
+  are indistinguishable, and `ClassCounts` how the shares of classes become known. If there are
+  earlier releases, `compose` is asked about their joint guarantee, a `Total`.
 - Open a release, your own or another's: `open_release`, or `open_any` for a distilled set as well;
   `Acceptance` says whose releases to open.
 - Read an `Opened` release: an `OpenedRelease` holds a `Release` with its `EmbeddingGuarantee`, an
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
     from .file.distilled import DistilledGuarantee, DistilledRelease, OpenedDistilled
     from .file.model import EmbeddingGuarantee, Guarantee, Opened, OpenedRelease, Release
     from .file.reader import open_any, open_release
+    from .mechanism.composition import Total
     from .publishing.parameters import ClassCounts, PrivacyParameters
     from .publishing.pipeline import release
     from .signing.keys import SigningKey, load_key, make_key, own_key
@@ -52,6 +54,7 @@ __all__ = [
     "Release",
     "SignedBy",
     "SigningKey",
+    "Total",
     "load_key",
     "make_key",
     "open_any",
@@ -77,6 +80,7 @@ __getattr__, __dir__ = attach(
         "Release": ".file.model",
         "SignedBy": ".signing.policy",
         "SigningKey": ".signing.keys",
+        "Total": ".mechanism.composition",
         "load_key": ".signing.keys",
         "make_key": ".signing.keys",
         "open_any": ".file.reader",

@@ -153,7 +153,7 @@ def command(
         opened,
         output,
         ledger or ledger_of(Path(str(place_of(data, source)))),
-        signing_key(key_path),
+        key=signing_key(key_path),
         epsilon=epsilon,
         delta=delta,
         adjacency=adjacency,

@@ -54,12 +54,12 @@ def distill(
     source: Source,
     output: Path | str,
     ledger: Path | str,
-    key: SigningKey | None = None,
     *,
     epsilon: float,
     delta: float | None = None,
     adjacency: Adjacency = Adjacency.ADD_REMOVE,
     settings: Settings | None = None,
+    key: SigningKey | None = None,
     not_private: bool = False,
     compose: Callable[[Total], bool] = lambda total: False,
     overwrite: bool = False,
@@ -78,13 +78,13 @@ def distill(
         source: the records.
         output: where to write the release.
         ledger: the file that records what has been spent on these records; made if there is none.
-        key: the key that signs the release; this machine's own (`own_key`) if None.
         epsilon: the epsilon to spend; infinity means no noise and no clipping, and needs
             `not_private`.
         delta: the delta to spend; below one over the number of records. `ledger.default_delta` if
             None.
         adjacency: which data sets are indistinguishable.
         settings: how to find the points.
+        key: the key that signs the release; this machine's own (`own_key`) if None.
         not_private: the owner's confirmation that a release without noise is wanted.
         compose: if the ledger has other entries, called to ask whether the joint guarantee is
             acceptable.
