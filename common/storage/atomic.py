@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import fcntl
 import glob
 import os
@@ -24,6 +25,8 @@ OWN_MODE: Final = 0o644
 """Mode of lists of trusted signers: only the user may write, whatever the umask."""
 PUBLIC_MODE: Final = 0o666
 """Mode of files that may be given to anybody: the umask decides who may read them."""
+_FULL: Final = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+"""What the operating system answers if there is no more room."""
 
 
 def require_absent(path: Path, *, overwrite: bool, cost: str, begins: bytes) -> None:
@@ -223,7 +226,7 @@ def write_failures(path: Path) -> Iterator[None]:
         yield
     except OSError as error:
         reason = error.strerror or str(error)
-        room = "" if isinstance(error, PermissionError) else "make room or "
+        room = "make room or " if error.errno in _FULL else ""
         raise OutputError(
             f"cannot write {path}: {reason}; {room}choose another place{in_command(' with -o')}"
         ) from error
