@@ -253,7 +253,7 @@ class Synthesizer(BaseEstimator):  # type: ignore[misc]  # sklearn has no types
         for of_one_kind in ("classes_", "feature_names_in_"):
             self.__dict__.pop(of_one_kind, None)  # what was fitted before may be of the other
         if isinstance(schema, TableSchema):
-            names = [column.name for column in schema.columns]
+            names = [column.name for column in schema.stored]
             self.feature_names_in_ = np.array(names, dtype=object)
             self.n_features_in_ = len(names)
         else:

@@ -247,7 +247,7 @@ class Draft(RedactedRepr):
         elif schema.constraints_origin is not Origin.DECLARED:
             lines.append(f"constraints_origin = {toml_value(schema.constraints_origin.value)}")
         lines += [f"bins = {schema.bins}", "", "[csv]", *toml_lines(schema.csv.to_json())]
-        for column in schema.written:
+        for column in schema.described:
             lines += ["", "[[columns]]", *self._lines_of(column)]
         if schema.privacy_unit is not None:
             lines += ["", "[privacy_unit]  # whose rows are protected together"]

@@ -85,6 +85,9 @@ def approx_bounds_schema(schema: TableSchema, names: Iterable[str]) -> TableSche
         for column in schema.columns
         if column.name in chosen
     )
+    for column in columns:
+        if column.between:
+            raise SchemaError(f"column {column.name!r}: computed from others: declare its bounds")
     if not columns:
         raise SchemaError('no column has bounds = "private": there is nothing to be found')
     left_out = tuple(c.name for c in schema.written if c.name not in chosen)

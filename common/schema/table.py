@@ -28,6 +28,7 @@ from .privacy_unit import PrivacyUnit, require_unit_or_none
 from .rules.condition import Condition
 from .rules.consistency import can_hold_together
 from .rules.language import parse_condition
+from .spans import require_spans, rule_of
 from .table_entries import MOST_COLUMNS, ORIGINS, read_entries
 
 BINS: Final = 20
@@ -62,7 +63,8 @@ class TableSchema(BriefRepr):
         )
 
     Attributes:
-        columns: the columns that are used, including the label, in the order of the source.
+        columns: the columns that are used, including the label, in the order of the source, and
+            those that are the time between two others.
         label: name of the column that holds a record's class; None if there is none.
         left_out: names of the source's columns that are neither used nor generated; an empty name
             stands for all columns without a name.
@@ -98,7 +100,7 @@ class TableSchema(BriefRepr):
 
     def __post_init__(self) -> None:
         self._require_kinds()
-        names = [column.name for column in self.written] + list(self.left_out)
+        names = [column.name for column in self.described] + list(self.left_out)
         self._require_columns(names)
         self._require_unit(names)
         for entry in ORIGINS:
@@ -113,6 +115,7 @@ class TableSchema(BriefRepr):
             raise SchemaError("bounds of private origin and what was spent on them go together")
         if any(not column.kind.numeric for column in self.private_bounds):
             raise SchemaError("categories are not found with differential privacy")
+        require_spans(self.by_name)
         self._require_encodable()
         if self.record_size > MOST_INPUTS:
             raise SchemaError(
@@ -194,7 +197,7 @@ class TableSchema(BriefRepr):
 
     def _require_encodable(self) -> None:
         """Check that a CSV file in the declared encoding can hold all texts of the schema."""
-        for column in self.written:
+        for column in self.described:
             texts = (
                 (column.pattern,)
                 if isinstance(column, MadeColumn)
@@ -222,12 +225,22 @@ class TableSchema(BriefRepr):
         return tuple(column for column in self.columns if column.name != self.label)
 
     @cached_property
+    def stored(self) -> tuple[Column, ...]:
+        """The columns that the source has: all but the time between two others."""
+        return tuple(column for column in self.columns if not column.between)
+
+    @cached_property
     def written(self) -> tuple[Column | MadeColumn, ...]:
         """All columns of a generated table, in the order of the source."""
-        found: list[Column | MadeColumn] = list(self.columns)
+        found: list[Column | MadeColumn] = list(self.stored)
         for column in self.made:
             found.insert(column.place, column)
         return tuple(found)
+
+    @cached_property
+    def described(self) -> tuple[Column | MadeColumn, ...]:
+        """All columns, in the order of the source; what it has not, comes last."""
+        return (*self.written, *(column for column in self.columns if column.between))
 
     @cached_property
     def by_name(self) -> dict[str, Column]:
@@ -236,8 +249,13 @@ class TableSchema(BriefRepr):
 
     @cached_property
     def rules(self) -> tuple[Condition, ...]:
-        """The constraints, parsed."""
-        return tuple(parse_condition(text, self.by_name) for text in self.constraints)
+        """The rules of `rule_texts`, parsed."""
+        return tuple(parse_condition(text, self.by_name) for text in self.rule_texts)
+
+    @cached_property
+    def rule_texts(self) -> tuple[str, ...]:
+        """The constraints, and what ties the time between two columns to them."""
+        return (*self.constraints, *(rule_of(each) for each in self.columns if each.between))
 
     @cached_property
     def label_column(self) -> Column | None:
@@ -350,7 +368,7 @@ class TableSchema(BriefRepr):
         """A plain mapping that `from_json` reads back."""
         document = {
             "kind": "table",
-            "columns": [column.to_json() for column in self.written],
+            "columns": [column.to_json() for column in self.described],
             "label": self.label,
             "left_out": list(self.left_out),
             "left_out_origin": self.left_out_origin.value,

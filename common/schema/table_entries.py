@@ -52,9 +52,11 @@ def read_entries(document: Mapping[str, Any], known: Set[str]) -> dict[str, Any]
         raise SchemaError("label is a column's name")
     if type(values.get("bins", 0)) is not int:
         raise SchemaError("bins is a whole number")
-    values["columns"] = tuple(Column.from_json(each) for each in columns if not _is_made(each))
+    # What no file holds comes last, so that places are those in files.
+    in_order = sorted(columns, key=lambda each: isinstance(each, dict) and "between" in each)
+    values["columns"] = tuple(Column.from_json(each) for each in in_order if not _is_made(each))
     values["made"] = tuple(
-        MadeColumn.from_json(each, place) for place, each in enumerate(columns) if _is_made(each)
+        MadeColumn.from_json(each, place) for place, each in enumerate(in_order) if _is_made(each)
     )
     values["csv"] = CsvFormat.from_json(values.get("csv", {}))
     values["spent"] = tuple(map(Entry.from_json, values["spent"]))

@@ -116,7 +116,7 @@ def draw_rows(
         values, repaired = draw_where(make, where, schema, class_weights, count, seed, under)
     else:
         values, repaired = make(count, seed, class_weights)
-    share = float(repaired.mean()) if schema.constraints else None
+    share = float(repaired.mean()) if schema.rules else None
     return Drawn(table_of(schema, values), share)
 
 

@@ -41,6 +41,8 @@ def require_consistent(column: ColumnFields) -> None:
         column.origin is not Origin.PRIVATE or column.kind_origin is not Origin.FROM_DATA
     ):
         raise _wrong(column, 'kind_origin is "from-data", of a column of origin "private"')
+    if column.between:
+        _require_span(column)
     if not column.kind.timed and (column.unit or column.format):
         raise _wrong(column, "unit and format are of dates, times and durations")
     if column.kind.temporal:
@@ -88,6 +90,17 @@ def _require_bounds(column: ColumnFields) -> None:
             raise _wrong(
                 column, f"dtype {column.dtype} does not hold its bounds", f"{lower} to {upper}"
             )
+
+
+def _require_span(column: ColumnFields) -> None:
+    if column.kind is not ColumnKind.DURATION:
+        raise _wrong(column, 'between is of a duration: kind = "duration"')
+    if len(set(column.between)) != 2 or len(column.between) != 2 or column.name in column.between:
+        raise _wrong(column, 'between names two other columns, as in ["begin", "end"]')
+    if column.format:
+        raise _wrong(column, "no file holds it, so it has no format")
+    if column.origin is Origin.PRIVATE:
+        raise _wrong(column, "it is computed from others, so its bounds are declared")
 
 
 def _require_dates(column: ColumnFields) -> None:

@@ -57,6 +57,8 @@ class Column(ColumnFields):
         unit: the step to which times and durations are truncated; seconds if None.
         format: how dates, times and durations are written as texts (`dates.DateFormat`,
             `durations.DurationFormat`); as in ISO 8601 if empty.
+        between: of a duration that is in no file: the two columns of dates or times, from the first
+            to the second of which it is (`dpntk.common.schema.spans`); empty otherwise.
 
     Raises:
         SchemaError: a field is impossible, or fields contradict each other.
@@ -203,6 +205,7 @@ class Column(ColumnFields):
         unit: str | None = None,
         transform: str = "none",
         format: str = "",
+        between: tuple[str, str] | None = None,
         missing: bool = False,
     ) -> Column:
         """A column of lengths of time.
@@ -215,6 +218,8 @@ class Column(ColumnFields):
             unit: "day", "hour" or "minute" to truncate to it; seconds if None.
             transform: "log1p" or "signed-log", if they span orders of magnitude.
             format: how texts write durations, as in "%H:%M:%S"; as in ISO 8601 if empty.
+            between: if no file holds it: the columns of dates or times, from the first to the
+                second of which it is.
             missing: whether values may be missing.
 
         Raises:
@@ -223,6 +228,7 @@ class Column(ColumnFields):
         return cls._numeric(
             ColumnKind.DURATION, name, lower, upper, missing,
             dtype=dtype, unit=unit, transform=transform, format=format,
+            between=None if between is None else list(between),
         )  # fmt: skip
 
     @classmethod

@@ -80,6 +80,10 @@ def read_entries(document: Mapping[str, Any], known: Set[str]) -> dict[str, Any]
     values["values"] = tuple(listed)
     if listed:
         values = {"lower": listed[0], "upper": listed[-1], **values}
+    between = values.get("between", [])
+    if not isinstance(between, list) or not all(isinstance(each, str) for each in between):
+        raise SchemaError(f'{where}: between is a list of two columns, as in ["begin", "end"]')
+    values["between"] = tuple(between)
     categories = values.get("categories", [])
     if not isinstance(categories, list) or not all(isinstance(c, str) for c in categories):
         raise SchemaError(f'{where}: categories are a list of texts, as in ["yes", "no"]')

@@ -36,6 +36,7 @@ class ColumnFields(BriefRepr):
     values: tuple[float, ...] = ()
     unit: TimeUnit | None = None
     format: str = ""
+    between: tuple[str, ...] = ()
 
     @property
     def numbers(self) -> tuple[float, ...]:

@@ -69,7 +69,7 @@ class FrameSource(RedactedRepr, Rows):
             SchemaError: the columns are not those of the schema.
         """
         where, held = type(frame).__name__, _held(frame)
-        names, wanted = _names(held, where), [column.name for column in schema.columns]
+        names, wanted = _names(held, where), [column.name for column in schema.stored]
         require_columns(names, schema, where)
         if schema.privacy_unit is not None and schema.privacy_unit.column in names:
             wanted.append(schema.privacy_unit.column)

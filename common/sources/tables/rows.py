@@ -23,6 +23,7 @@ from ...schema.columns.durations import DurationFormat
 from ...schema.columns.kinds import ColumnKind, Missing
 from ...schema.csv_format import CsvFormat
 from ...schema.encoding import blocks_of
+from ...schema.spans import span_of
 from ...schema.table import TableSchema
 from ..arrow_types import type_name
 from ..base import Batch, regrouped
@@ -133,11 +134,15 @@ class RowReader:
     def values(self, rows: pa.RecordBatch, first: int, where: str) -> dict[str, NDArray[Any]]:
         """Some rows as numbers and codes, column by column; for the arguments, see `encode`."""
         found: dict[str, NDArray[Any]] = {}
-        for column in self._schema.columns:
+        for column in self._schema.stored:
             at, values = _Place(where, first, column), plain(rows.column(column.name))
             read = self._numbers if column.kind.numeric else self._codes
             found[column.name] = read(values, at)
-        for text, rule in zip(self._schema.constraints, self._schema.rules, strict=True):
+        for column in self._schema.columns:
+            if column.between:
+                at = _Place(where, first, column)
+                found[column.name] = self._bounded(span_of(column, found), at)
+        for text, rule in zip(self._schema.rule_texts, self._schema.rules, strict=True):
             self.broken[text] += int(rule.truth(found).fails.sum())
         return found
 
@@ -160,11 +165,16 @@ class RowReader:
             found = (self._dates if column.kind.temporal else self._durations)(values, at)
         else:
             found = self._amounts(values, at)
-        missing = np.isnan(found)
-        self._require_there(missing, at)
         at.require(~np.isinf(found), values, "is infinite")
         if column.kind is ColumnKind.INTEGER:
-            at.require(missing | (found == np.rint(found)), values, "is not a whole number")
+            whole = np.isnan(found) | (found == np.rint(found))
+            at.require(whole, values, "is not a whole number")
+        return self._bounded(found, at)
+
+    def _bounded(self, found: NDArray[np.float64], at: _Place) -> NDArray[np.float64]:
+        """Clip numbers to the bounds and round them to steps; NaN only where one may be missing."""
+        column = at.column
+        self._require_there(np.isnan(found), at)
         lower, upper = column.bounds
         near = found if column.granule is None else column.granule.rounded(found)
         beyond = (near < lower) | (near > upper)

@@ -93,7 +93,7 @@ class TableSource(Rows):
 
     def rows(self, start: int = 0, stop: int | None = None) -> RowsInPlace:
         """See `Rows`."""
-        return self._columns([column.name for column in self.schema.columns], start, stop)
+        return self._columns([column.name for column in self.schema.stored], start, stop)
 
     def only(self, name: str) -> RowsInPlace:
         """Yield one column of all rows, which need not be in the schema.
@@ -143,7 +143,7 @@ def _rows_of(file: AnyPath, schema: TableSchema) -> int:
     header = _names_in(file, schema)
     require_columns(header, schema, str(file))
     if is_csv(file):
-        one = schema.columns[0].name
+        one = schema.stored[0].name
         return sum(len(rows) for rows in read_csv(file, header, (one,), schema.csv))
     with reading_parquet(file), opened(file) as parquet:
         count: int = parquet.metadata.num_rows
@@ -190,7 +190,7 @@ def require_columns(found: tuple[str, ...], schema: TableSchema, where: str) -> 
         SchemaError: it does not.
     """
     require_distinct(found, where)
-    needed = [column.name for column in schema.columns]
+    needed = [column.name for column in schema.stored]
     wanted = [*needed, *schema.left_out, *(column.name for column in schema.made)]
     lacking = [name for name in needed if name not in found]
     strange = [name for name in found if name not in wanted]

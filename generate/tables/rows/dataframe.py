@@ -40,7 +40,7 @@ def to_dataframe(table: pa.Table, schema: TableSchema) -> pd.DataFrame:
             "read table.parquet with whatever you have"
         ) from error
     return pd.DataFrame(
-        {column.name: _series(table.column(column.name), column, pd) for column in schema.columns}
+        {column.name: _series(table.column(column.name), column, pd) for column in schema.stored}
     )
 
 

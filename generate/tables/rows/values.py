@@ -130,7 +130,7 @@ def table_of(schema: TableSchema, values: Values) -> pa.Table:
 
     columns: dict[str, pa.Array] = {
         column.name: (_numbers if column.kind.numeric else _categories)(column, values[column.name])
-        for column in schema.columns
+        for column in schema.stored
     }
     count = len(values[schema.columns[0].name])
     for made in schema.made:

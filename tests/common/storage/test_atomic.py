@@ -36,7 +36,12 @@ def test_mode_is_set_before_the_file_has_its_name(tmp_path: Path) -> None:
 def test_a_full_disk_leaves_the_earlier_file_and_nothing_else(tmp_path: Path) -> None:
     path = tmp_path / "result"
     write_atomically(path, b"earlier")
-    with pytest.raises(OutputError, match=r"cannot write .*result: File too large; make room or choose"), full_disk():
+    with (
+        pytest.raises(
+            OutputError, match=r"cannot write .*result: File too large; make room or choose"
+        ),
+        full_disk(),
+    ):
         write_atomically(path, bytes(4096))
     assert path.read_bytes() == b"earlier"
     assert list(tmp_path.iterdir()) == [path]
@@ -176,7 +181,9 @@ def test_a_missing_folder_is_named(tmp_path: Path) -> None:
 
 def test_a_place_that_cannot_even_be_looked_at_is_named(tmp_path: Path) -> None:
     path = tmp_path / ("long" * 100)
-    with pytest.raises(OutputError, match=r"cannot write .*File name too long; choose another place"):
+    with pytest.raises(
+        OutputError, match=r"cannot write .*File name too long; choose another place"
+    ):
         require_absent(path, overwrite=True, cost="", begins=b"")
     with pytest.raises(OutputError, match=r"cannot write .*File name too long"):
         require_absent(path / "file", overwrite=True, cost="", begins=b"")
