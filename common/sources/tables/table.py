@@ -205,6 +205,11 @@ def require_columns(found: tuple[str, ...], schema: TableSchema, where: str) -> 
         raise SchemaError(f"{where}: there is no column {lacking[0]!r}, which the schema describes")
     if strange:
         number = found.index(strange[0]) + 1
+        if strange[0] in schema.by_name:
+            raise SchemaError(
+                f"{where}: the schema computes column {number} from others: take it out of the "
+                "data, or 'between' out of the schema"
+            )
         if not strange[0]:
             raise SchemaError(
                 f'{where}: column {number} has no name: write "" into left_out, or give it one and '
