@@ -1,10 +1,11 @@
 """Posterior estimates of tables of columns, given noisy ones.
 
 The cells of a table of categories share nothing but a distribution of orders of magnitude
-(`denoising.table_shares`). Two dependent numbers mostly follow a Gaussian copula (`copula`), whose
-parameters are estimated from all tables of two numbers together. A target of a few coarse cells
-would lose most of that shape. So each coarse cell's share is divided among finer cells by the
-copula, unless the pair is also measured in still finer cells, which the copula might contradict.
+(`denoising.table_shares`). Two dependent numbers mostly follow a Gaussian copula (`copula`), or
+depart from it smoothly (`smooth_departures`); both are estimated from all tables of two numbers
+together. A target of a few coarse cells would lose most of that shape. So each coarse cell's share
+is divided among finer cells by this model, unless the pair is also measured in still finer cells,
+which the model might contradict.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from torch import Tensor
 from ....common.features.marginals.cells import MarginalColumn, MarginalGroup
 from ..marginals.denoising import table_shares
 from .copula import NoisyTable, Pair, PairCopulas
+from .smooth_departures import CopulaResidual, SmoothDepartures, waves_of
 from .table_departures import SharesOf
 
 _EXACT: Final = 1e-9
@@ -98,25 +100,26 @@ def posterior_tables(
         For each table its columns, in finer cells if it is rough and no other table of its pair is
         finer still, and shares of cells, float64 (cells,).
     """
+    model = None if copulas is None else _NumbersModel.of(looks, shares_of, copulas)
     measured = {
         look.pair: len(look.shares) for look in looks if not (look.coarse or look.has_low_signal)
     }
     found = []
     for look in looks:
-        table, copula = look.table, None
-        if copulas is not None and _has_copula(table, shares_of):
-            copula = _by_copula(copulas, look, table, shares_of)
-        shares = copula
-        if copula is None or not (look.folded or look.has_low_signal):
+        table, expected = look.table, None
+        if model is not None and _has_copula(table, shares_of):
+            expected = model.shares(look, table)
+        shares = expected
+        if expected is None or not (look.folded or look.has_low_signal):
             shares = table_shares(
-                look.shares, look.noise, None if copula is None else copula.ravel()
+                look.shares, look.noise, None if expected is None else expected.ravel()
             )
         wanted = _fitted(torch.from_numpy(shares), [shares_of(side) for side in table.sides])
         rough = look.is_rough and (divide_folded or not look.folded)
-        if copulas is not None and copula is not None and rough:
+        if model is not None and expected is not None and rough:
             finer = MarginalGroup(tuple(_finer(side, shares_of) for side in table.sides))
             if finer.dimension >= measured.get(look.pair, 0):
-                wanted = _divided(copulas, look, finer, wanted, shares_of)
+                wanted = _divided(model, look, finer, wanted)
                 table = finer
         found.append((table, wanted))
     return found
@@ -130,31 +133,58 @@ def _as_noisy(look: TableObservation, shares_of: SharesOf) -> NoisyTable:
     return NoisyTable(cells, look.noise, rows, columns, look.pair)
 
 
-def _by_copula(
-    copulas: PairCopulas, look: TableObservation, table: MarginalGroup, shares_of: SharesOf
-) -> NDArray[np.float64]:
-    """Shares of cells of two numbers by the copula of their pair, (r, s)."""
-    alone = [shares_of(side).numpy() for side in table.sides]
-    copula = np.outer(*alone).clip(_EXACT)
-    known = (each[: side.known] for each, side in zip(alone, table.sides, strict=True))
-    # A missing value has no place in the order of cells, and is taken to be independent.
-    copula[_known(table)] = copulas.shares(look.pair, *known)
-    return copula
+@dataclass(frozen=True, eq=False)
+class _NumbersModel:
+    """What all tables of two numbers together say of each of them.
+
+    Attributes:
+        copulas: of all pairs of numbers.
+        departures: from these.
+        shares_of: gives the shares of a column's cells in rows.
+    """
+
+    copulas: PairCopulas
+    departures: SmoothDepartures
+    shares_of: SharesOf
+
+    @classmethod
+    def of(
+        cls, looks: Sequence[TableObservation], shares_of: SharesOf, copulas: PairCopulas
+    ) -> _NumbersModel:
+        """Estimate the departures; folded tables determine none."""
+        alone = cls(copulas, SmoothDepartures({}), shares_of)
+        residuals = []
+        for look in looks:
+            if look.folded or not look.noise or not _has_copula(look.table, shares_of):
+                continue
+            sides, known = look.table.sides, _known(look.table)
+            noisy = look.shares.reshape([side.dimension for side in sides])[known]
+            waves = (waves_of(side, shares_of) for side in sides)
+            apart = noisy - alone.shares(look, look.table)[known]
+            residuals.append(CopulaResidual(look.pair, apart, look.noise, *waves))
+        return cls(copulas, SmoothDepartures.of(residuals), shares_of)
+
+    def shares(self, look: TableObservation, table: MarginalGroup) -> NDArray[np.float64]:
+        """Shares of cells of the two numbers of a table, in any cells, (r, s)."""
+        alone = [self.shares_of(side).numpy() for side in table.sides]
+        found = np.outer(*alone).clip(_EXACT)
+        known = (each[: side.known] for each, side in zip(alone, table.sides, strict=True))
+        copula = self.copulas.shares(look.pair, *known)
+        waves = (waves_of(side, self.shares_of) for side in table.sides)
+        # A missing value has no place in the order of cells, and is taken to be independent.
+        found[_known(table)] = self.departures.added_to(copula, look.pair, *waves)
+        return found
 
 
 def _divided(
-    copulas: PairCopulas,
-    look: TableObservation,
-    finer: MarginalGroup,
-    wanted: Tensor,
-    shares_of: SharesOf,
+    model: _NumbersModel, look: TableObservation, finer: MarginalGroup, wanted: Tensor
 ) -> Tensor:
-    """Divide each cell's share among finer cells in proportion to the copula."""
-    copula = torch.from_numpy(_by_copula(copulas, look, finer, shares_of)).flatten()
+    """Divide each cell's share among finer cells in proportion to the model."""
+    expected = torch.from_numpy(model.shares(look, finer)).flatten()
     within = _parts_of(finer, look.table)
-    of_parts = torch.zeros_like(wanted).index_add_(0, within, copula)
-    shares = copula * (wanted / of_parts.clamp(min=_TINY))[within]
-    return _fitted(shares, [shares_of(side) for side in finer.sides])
+    of_parts = torch.zeros_like(wanted).index_add_(0, within, expected)
+    shares = expected * (wanted / of_parts.clamp(min=_TINY))[within]
+    return _fitted(shares, [model.shares_of(side) for side in finer.sides])
 
 
 def _parts_of(finer: MarginalGroup, table: MarginalGroup) -> Tensor:
