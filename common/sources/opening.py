@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
 from numpy.typing import ArrayLike
 
@@ -14,7 +14,7 @@ from ..errors import DataError, SchemaError
 from .base import Source, reading, require_regular
 from .images.arrays import ArraySource, holds_npy_files, holds_npz_parts
 from .images.cifar import CifarSource, holds_cifar_files
-from .images.idx import IdxSource, find_idx_pairs, holds_idx_files
+from .images.idx import IdxSource, holds_idx_files
 from .images.image_folder import (
     ImageFolderSource,
     notice_images_beside,
@@ -31,17 +31,43 @@ from .tables.frames import Frame, FrameSource, is_frame
 from .tables.table import TableSource
 
 _DEFAULT_OPTIONS: Final = SourceOptions()
-_PARQUET: Final = ".parquet"
-_TAR: Final = ".tar"
 _TAKE_A_SCHEMA: Final = "SourceOptions or Synthesizer"
-_KINDS: Final[dict[str, Callable[[AnyPath], bool]]] = {
-    "IDX files": holds_idx_files,
-    ".npy files": holds_npy_files,
-    ".npz archives": holds_npz_parts,
-    "CIFAR files": holds_cifar_files,
-    "Parquet files": lambda folder: holds_shards(folder, _PARQUET),
-    "tar shards": lambda folder: holds_shards(folder, _TAR),
-}
+
+
+class _Format(NamedTuple):
+    """A format of the files in a folder.
+
+    Attributes:
+        name: in messages, in the plural.
+        is_in: whether a folder holds such files.
+        open: opens them.
+    """
+
+    name: str
+    is_in: Callable[[AnyPath], bool]
+    open: Callable[[AnyPath, SourceOptions], Source]
+
+
+def _in_shards(
+    name: str, suffix: str, open_files: Callable[[tuple[AnyPath, ...], SourceOptions], Source]
+) -> _Format:
+    """A format whose files are told by their suffix."""
+    return _Format(
+        name,
+        lambda folder: holds_shards(folder, suffix),
+        lambda folder, options: open_files(find_shards(folder, suffix, options.split), options),
+    )
+
+
+_FORMATS: Final = (
+    _Format("IDX files", holds_idx_files, IdxSource.open),
+    _Format(".npy files", holds_npy_files, ArraySource.open_folder),
+    _Format(".npz archives", holds_npz_parts, ArraySource.open_npz_part),
+    _Format("CIFAR files", holds_cifar_files, CifarSource.open),
+    _in_shards("Parquet files", ".parquet", ParquetImageSource.open),
+    _in_shards("tar shards", ".tar", TarImageSource.open),
+)
+"""What a folder may hold, other than files of single images."""
 
 
 InMemoryData = Frame | tuple[ArrayLike, ArrayLike | None]
@@ -156,31 +182,17 @@ def _open_folder(folder: AnyPath, options: SourceOptions) -> Source:
         if not options.only_compared:
             require_no_images_beside(part, folder)
         notice_others(folder, part)
-    folder, kinds = part, _kinds_in(part)
-    if kinds:
-        _require_no_label_file(f"{folder}: of {' and '.join(kinds)}", options)
-    if len(kinds) == 1:
-        notice_images_beside(folder, *kinds)
-    match kinds:
-        case []:
-            return ImageFolderSource.open(folder, options)
-        case ["IDX files"]:
-            return IdxSource.open(find_idx_pairs(folder, options.split), options)
-        case [".npy files"]:
-            return ArraySource.open_folder(folder, options)
-        case [".npz archives"]:
-            return ArraySource.open_npz_part(folder, options)
-        case ["CIFAR files"]:
-            return CifarSource.open(folder, options)
-        case ["Parquet files"]:
-            return ParquetImageSource.open(find_shards(folder, _PARQUET, options.split), options)
-        case ["tar shards"]:
-            return TarImageSource.open(find_shards(folder, _TAR, options.split), options)
-        case _:
-            raise DataError(
-                f"{folder}: holds several kinds of data, {' and '.join(kinds)}: keep one of them "
-                "in a folder"
-            )
+    formats = _formats_in(part)
+    if not formats:
+        return ImageFolderSource.open(part, options)
+    names = " and ".join(each.name for each in formats)
+    _require_no_label_file(f"{part}: of {names}", options)
+    if len(formats) > 1:
+        raise DataError(
+            f"{part}: holds several kinds of data, {names}: keep one of them in a folder"
+        )
+    notice_images_beside(part, names)
+    return formats[0].open(part, options)
 
 
 def place_of(data: Path | str, options: SourceOptions) -> AnyPath:
@@ -198,10 +210,10 @@ def place_of(data: Path | str, options: SourceOptions) -> AnyPath:
 
 def _part_of(folder: AnyPath, options: SourceOptions) -> AnyPath:
     """The folder itself if it holds records, or its subfolder for the part."""
-    if _kinds_in(folder):
+    if _formats_in(folder):
         return folder
     return part_to_read(folder, options)
 
 
-def _kinds_in(folder: AnyPath) -> list[str]:
-    return [kind for kind, is_in in _KINDS.items() if is_in(folder)]
+def _formats_in(folder: AnyPath) -> list[_Format]:
+    return [each for each in _FORMATS if each.is_in(folder)]

@@ -53,7 +53,7 @@ def holds_idx_files(folder: AnyPath) -> bool:
     return any(_NAME.fullmatch(file.name) for file in folder.iterdir())
 
 
-def find_idx_pairs(folder: AnyPath, split: str) -> tuple[tuple[AnyPath, AnyPath | None], ...]:
+def _find_pairs(folder: AnyPath, split: str) -> tuple[tuple[AnyPath, AnyPath | None], ...]:
     """The files of images and labels of one split, shard by shard; labels may be absent.
 
     Shards are numbered after the name or after the split, from any number on without a gap:
@@ -122,15 +122,15 @@ class IdxSource:
     schema: ImageSchema
 
     @classmethod
-    def open(
-        cls, pairs: tuple[tuple[AnyPath, AnyPath | None], ...], options: SourceOptions
-    ) -> IdxSource:
-        """Read the headers.
+    def open(cls, folder: AnyPath, options: SourceOptions) -> IdxSource:
+        """Read the headers of a split's files.
 
         Raises:
-            DataError: they are not headers of IDX files, or two files disagree.
+            DataError: files are missing or incomplete, they do not begin with headers of IDX files,
+                or two files disagree.
             SchemaError: sizes or classes are not supported.
         """
+        pairs = _find_pairs(folder, options.split)
         first = pairs[0][0]
         counts = []
         shape: tuple[int, ...] = ()
