@@ -167,9 +167,9 @@ def result_of(folder: Path, run: Run) -> dict[str, float]:
     seconds = time.perf_counter() - start
     records = read_synthetic(synthetic)
     test = read_real(folder, "test", records)
-    scores = classifiers_of(synthetic, records)
+    classifiers = classifiers_of(synthetic, records)
     return {"seconds": seconds} | {
-        name: score(records, test, run.seed) for name, score in scores.items()
+        name: classifier.score(records, test, run.seed) for name, classifier in classifiers.items()
     }
 
 

@@ -214,7 +214,7 @@ def main(arguments: list[str] | None = None) -> None:
             test = read_real(data, "test", made)
             if drawn:
                 shown.setdefault(run.data, [test]).append(made)
-            scores = {score: CLASSIFIERS[score](made, test, run.seed) for score in SCORES}
+            scores = {score: CLASSIFIERS[score].score(made, test, run.seed) for score in SCORES}
             results[run.key] = {**scores, "seconds": seconds}
             if not said.quick:
                 keep(results, RESULTS, table(results))

@@ -21,7 +21,7 @@ from ..common.sources.tables.frames import Frame
 from ..release.file.citation import is_private
 from ..release.file.statement import NOT_PRIVATE
 from ..release.signing.policy import TRUSTED, Acceptance
-from .images.classifiers import CLASSIFIERS, IN_COLOUR, in_words, linear_on_features
+from .images.classifiers import CLASSIFIERS, IN_COLOUR, LINEAR_DESCRIPTION
 from .images.distilled import classifiers_of
 from .images.frechet import FeatureMetric
 from .images.records import LabelFiles, LabelledImages, read_real, read_synthetic
@@ -243,8 +243,11 @@ def _of_images(
         notice("all records are of one class, so there is nothing to classify")
     further = classifiers_of(folder, records)
     rows = measure(training_sets, held_out, seed, further, metric)
-    known = in_words({**CLASSIFIERS, **IN_COLOUR, **further, LINEAR: linear_on_features})
-    said = {name: known[name] for name in rows[0].accuracy}
+    known = {**CLASSIFIERS, **IN_COLOUR, **further}
+    said = {
+        name: LINEAR_DESCRIPTION if name == LINEAR else known[name].description
+        for name in rows[0].accuracy
+    }
     provenance = records.provenance
     return ImageEvaluation(tuple(rows), len(held_out), seed, said, provenance, metric)
 

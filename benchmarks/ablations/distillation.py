@@ -56,7 +56,7 @@ def accuracy(
         generate(output, folder / "synthetic")
         records = read_synthetic(folder / "synthetic")
         classifiers = classifiers_of(folder / "synthetic", records)
-        return classifiers["kernel regression"](records, test, 0)
+        return classifiers["kernel regression"].score(records, test, 0)
 
 
 def main() -> None:

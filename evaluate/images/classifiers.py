@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
@@ -29,25 +30,36 @@ _CNN_BATCH: Final = 128
 _CNN_RATE: Final = 2e-3
 _CHUNK: Final = 1000
 
-Classifier = Callable[[LabelledImages, LabelledImages, int], float]
-"""Takes records to train on, records to test on and a seed; gives the accuracy."""
+LINEAR_DESCRIPTION: Final = (
+    "Logistic regression on the metric module's features, standardised; L2 penalty 1, 200 steps."
+)
+"""Of `linear_on_features`."""
 
 
-def logistic_regression(train: LabelledImages, test: LabelledImages, seed: int) -> float:
-    """Multinomial logistic regression, L2 penalty 1, at most 200 steps of L-BFGS."""
+@dataclass(frozen=True)
+class ImageClassifier:
+    """A kind of classifier of images with its settings.
+
+    Attributes:
+        score: takes records to train on, records to test on and a seed; gives the accuracy.
+        description: its settings in one sentence, for reports.
+    """
+
+    score: Callable[[LabelledImages, LabelledImages, int], float]
+    description: str
+
+
+def _logistic_regression(train: LabelledImages, test: LabelledImages, seed: int) -> float:
     return _fit(LogisticRegression(max_iter=200, random_state=seed), train, test)
 
 
-def multilayer_perceptron(train: LabelledImages, test: LabelledImages, seed: int) -> float:
-    """One hidden layer of 100 ReLU units, 7,500 steps of Adam with 200 records or convergence."""
+def _multilayer_perceptron(train: LabelledImages, test: LabelledImages, seed: int) -> float:
     batch = min(_MLP_BATCH, len(train))
     epochs = math.ceil(_MLP_STEPS * batch / len(train))
     return _fit(MLPClassifier(batch_size=batch, max_iter=epochs, random_state=seed), train, test)
 
 
-def convolutional_network(train: LabelledImages, test: LabelledImages, seed: int) -> float:
-    """Two 3x3 convolutions of 16 and 32 channels with max pooling, 2,000 steps of Adam."""
-
+def _convolutional_network(train: LabelledImages, test: LabelledImages, seed: int) -> float:
     def network() -> nn.Sequential:
         return nn.Sequential(
             nn.Conv2d(train.channels, 16, 3, padding=1),
@@ -82,9 +94,7 @@ class _Block(nn.Module):
         return torch.relu(self.way(images) + self.shortcut(images))
 
 
-def residual_network(train: LabelledImages, test: LabelledImages, seed: int) -> float:
-    """Three residual blocks of 16, 32 and 64 channels behind a convolution, 2,000 steps of Adam."""
-
+def _residual_network(train: LabelledImages, test: LabelledImages, seed: int) -> float:
     def network() -> nn.Sequential:
         return nn.Sequential(
             nn.Conv2d(train.channels, 16, 3, padding=1),
@@ -99,14 +109,29 @@ def residual_network(train: LabelledImages, test: LabelledImages, seed: int) -> 
     return _score_usual(network, train, test, seed)
 
 
-CLASSIFIERS: Final[dict[str, Classifier]] = {
-    "logistic regression": logistic_regression,
-    "MLP": multilayer_perceptron,
-    "CNN": convolutional_network,
+CLASSIFIERS: Final[dict[str, ImageClassifier]] = {
+    "logistic regression": ImageClassifier(
+        _logistic_regression,
+        "Multinomial logistic regression, L2 penalty 1, at most 200 steps of L-BFGS.",
+    ),
+    "MLP": ImageClassifier(
+        _multilayer_perceptron,
+        "One hidden layer of 100 ReLU units, 7,500 steps of Adam with 200 records or convergence.",
+    ),
+    "CNN": ImageClassifier(
+        _convolutional_network,
+        "Two 3x3 convolutions of 16 and 32 channels with max pooling, 2,000 steps of Adam.",
+    ),
 }
 
 
-IN_COLOUR: Final[dict[str, Classifier]] = {"ResNet": residual_network}
+IN_COLOUR: Final[dict[str, ImageClassifier]] = {
+    "ResNet": ImageClassifier(
+        _residual_network,
+        "Three residual blocks of 16, 32 and 64 channels behind a convolution, 2,000 steps of "
+        "Adam.",
+    ),
+}
 """Further classifiers, for images in colour."""
 
 
@@ -115,7 +140,7 @@ def linear_on_features(
     test: tuple[NDArray[np.float64], NDArray[np.int64]],
     seed: int,
 ) -> float:
-    """Logistic regression on the metric module's features, standardised; L2 penalty 1, 200 steps.
+    """The accuracy of a linear classifier of features: see `LINEAR_DESCRIPTION`.
 
     Args:
         train: features (n, d) and labels to train on.
@@ -128,12 +153,6 @@ def linear_on_features(
         warnings.simplefilter("ignore", ConvergenceWarning)
         model.fit(*train)
     return _accuracy(model.predict(test[0]), test[1])
-
-
-def in_words(classifiers: Mapping[str, Callable[..., float]]) -> dict[str, str]:
-    """Descriptions of classifiers: the first lines of their docstrings."""
-    plain = {name: getattr(score, "func", score) for name, score in classifiers.items()}
-    return {name: (score.__doc__ or "").partition("\n")[0] for name, score in plain.items()}
 
 
 def _score_usual(

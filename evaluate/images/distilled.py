@@ -10,7 +10,7 @@ from torch import nn
 
 from ..distilled import SupportSet, read_points
 from ..provenance import is_distilled
-from .classifiers import Classifier, score_network
+from .classifiers import ImageClassifier, score_network
 from .records import LabelledImages
 
 _STEPS: Final = 600
@@ -18,7 +18,7 @@ _BATCH: Final = 100
 _FILTERS: Final = 128
 
 
-def classifiers_of(folder: Path, synthetic: LabelledImages) -> dict[str, Classifier]:
+def classifiers_of(folder: Path, synthetic: LabelledImages) -> dict[str, ImageClassifier]:
     """Classifiers that apply only to distilled sets; none for other records.
 
     Args:
@@ -33,21 +33,25 @@ def classifiers_of(folder: Path, synthetic: LabelledImages) -> dict[str, Classif
     size = synthetic.pixels.shape[1]
     points = read_points(folder, synthetic.provenance, synthetic.classes, size)
     return {
-        "kernel regression": partial(kernel_regression, points),
-        "ConvNet": convnet,
+        "kernel regression": ImageClassifier(
+            partial(_kernel_regression, points),
+            "Kernel ridge regression from the points as they are, with the kernel of the release.",
+        ),
+        "ConvNet": ImageClassifier(
+            _convnet,
+            "Three blocks of 128 3x3 filters, instance normalisation, ReLU, mean pooling; 600 "
+            "steps.",
+        ),
     }
 
 
-def kernel_regression(
+def _kernel_regression(
     points: SupportSet, train: LabelledImages, test: LabelledImages, seed: int
 ) -> float:
-    """Kernel ridge regression from the points as they are, with the kernel of the release."""
     return float((points.outputs(test.records).argmax(axis=1) == test.labels).mean())
 
 
-def convnet(train: LabelledImages, test: LabelledImages, seed: int) -> float:
-    """Three blocks of 128 3x3 filters, instance normalisation, ReLU, mean pooling; 600 steps."""
-
+def _convnet(train: LabelledImages, test: LabelledImages, seed: int) -> float:
     def network() -> nn.Sequential:
         blocks: list[nn.Module] = []
         side, channels = train.side, train.channels

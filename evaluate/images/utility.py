@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...common.display.console import progress
-from .classifiers import CLASSIFIERS, IN_COLOUR, Classifier, linear_on_features
+from .classifiers import CLASSIFIERS, IN_COLOUR, ImageClassifier, linear_on_features
 from .frechet import FeatureMetric, Gaussian
 from .manifold import MOST_COMPARED, Manifold
 from .records import LabelledImages
@@ -42,7 +42,7 @@ def measure(
     training_sets: Mapping[str, LabelledImages],
     test: LabelledImages,
     seed: int,
-    for_the_first: Mapping[str, Classifier] | None = None,
+    for_the_first: Mapping[str, ImageClassifier] | None = None,
     metric: FeatureMetric | None = None,
 ) -> list[Accuracies]:
     """Train every classifier on every training set and test it on the same real records.
@@ -64,10 +64,10 @@ def measure(
     with progress("evaluating", total, "classifiers") as advance:
         for name, train in training_sets.items():
             accuracy = {}
-            for classifier, score in {**classifiers, **further}.items():
-                advance(0, f"{classifier} on {name}")
-                accuracy[classifier] = score(train, test, seed)
-                advance(1, f"{classifier} on {name}: {accuracy[classifier]:.3f}")
+            for kind, classifier in {**classifiers, **further}.items():
+                advance(0, f"{kind} on {name}")
+                accuracy[kind] = classifier.score(train, test, seed)
+                advance(1, f"{kind} on {name}: {accuracy[kind]:.3f}")
             distances = {}
             if metric is not None and real is not None:
                 features = metric.features_of(train)

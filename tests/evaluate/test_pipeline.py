@@ -35,7 +35,7 @@ def few_classifiers(monkeypatch: pytest.MonkeyPatch) -> None:
     """So that evaluating takes no time."""
     monkeypatch.setattr("dpntk.evaluate.images.utility.CLASSIFIERS", {ONE: CLASSIFIERS[ONE]})
     monkeypatch.setattr("dpntk.evaluate.tables.utility.installed", lambda _: {ONE: OF_TABLES[ONE]})
-    monkeypatch.setattr("dpntk.evaluate.images.distilled.convnet", lambda *_: 0.25)
+    monkeypatch.setattr("dpntk.evaluate.images.distilled._convnet", lambda *_: 0.25)
 
 
 def real(kind: str, path: Path) -> Path:
