@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from os import PathLike
 from pathlib import Path
 from types import NoneType
-from typing import Any, TypeVar
+from typing import Any, Generic, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..common.arguments import MOST_SEED, Location, argument, path_from, require_kind, whole
 from ..common.display.console import notice, warning
+from ..common.display.representations import RedactedRepr
 from ..common.errors import DataError, ModuleError, SchemaError
 from ..common.schema.table import TableSchema
 from ..common.schema.toml import A_SCHEMA
@@ -45,6 +46,29 @@ from .tables.task import task_for, with_target
 from .tables.utility import evaluate_tables
 
 AnyRecords = TypeVar("AnyRecords", LabelledImages, Table)
+Place = TypeVar("Place", Path, Path | Frame)
+"""Where records are: images in files alone, tables in memory, too."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class _Request(RedactedRepr, Generic[Place]):
+    """What is asked for alike of images and of tables.
+
+    Attributes:
+        synthetic: the records to evaluate; several tables, or one set of images.
+        test: real records to test on.
+        baseline: real records to train on, for comparison, if any.
+        release: where the synthetic ones claim to come from, if that is to be checked.
+        acceptance: whose releases to open.
+        seed: of the classifiers.
+    """
+
+    synthetic: Sequence[Place]
+    test: Place
+    baseline: Place | None
+    release: Path | None
+    acceptance: Acceptance
+    seed: int
 
 
 def evaluate(
@@ -111,20 +135,28 @@ def evaluate(
     options = (TableOptions, NoneType)
     require_kind("tables", tables, options, "TableOptions", refusal=SchemaError)
     if not are_tables(folders, tables):
-        if not (isinstance(held_out, Path) and isinstance(real, Path | None)):
-            raise DataError(f"{folders[0]}: of images, and the real records are a table in memory")
+        folder, *more = folders
+        if not (
+            isinstance(folder, Path)
+            and isinstance(held_out, Path)
+            and isinstance(real, Path | None)
+        ):
+            raise DataError(
+                f"{_name(folder)}: of images, and the real records are a table in memory"
+            )
         if tables is not None:
-            raise SchemaError(f"{folders[0]}: of images, for which there are no table options")
-        if len(folders) > 1:
+            raise SchemaError(f"{folder}: of images, for which there are no table options")
+        if more:
             raise DataError("several folders are for tables: evaluate images one by one")
-        assert isinstance(folders[0], Path)  # otherwise they would be tables
         labels = LabelFiles.of(test_labels, baseline_labels, label_columns)
-        return _of_images(folders[0], held_out, real, source, acceptance, seed, module, labels)
+        in_files = _Request((folder,), held_out, real, source, acceptance, seed)
+        return _of_images(in_files, module, labels)
     if any(given is not None for given in (test_labels, baseline_labels, label_columns)):
         raise SchemaError("labels in a CSV file are for images: a table has a column of them")
     if module is not None:
         raise ModuleError(f"{argument('metric_module', module)}: it is for images")
-    return _of_tables(folders, held_out, real, tables or TableOptions(), source, acceptance, seed)
+    request = _Request(folders, held_out, real, source, acceptance, seed)
+    return _of_tables(request, tables or TableOptions())
 
 
 def _each(
@@ -140,22 +172,15 @@ def are_tables(folders: Sequence[Path | Frame], tables: TableOptions | None) -> 
     return (tables is not None and tables.schema is not None) or is_table(folders[0])
 
 
-def _of_tables(
-    folders: Sequence[Path | Frame],
-    test: Path | Frame,
-    baseline: Path | Frame | None,
-    options: TableOptions,
-    release: Path | None,
-    acceptance: Acceptance,
-    seed: int,
-) -> TableEvaluation:
-    tables = _synthetic_tables(folders, options, release, acceptance)
+def _of_tables(request: _Request[Path | Frame], options: TableOptions) -> TableEvaluation:
+    seed = request.seed
+    tables = _synthetic_tables(request, options)
     training_sets: dict[str, list[Table]] = {}
     for table in tables:
         training_sets.setdefault(described(table.provenance), []).append(table)
     kinds = len(training_sets)
     known = tables[0].schema
-    held_out = read_real_table(test, "test", known)
+    held_out = read_real_table(request.test, "test", known)
     task = task_for(
         held_out,
         options.positive,
@@ -164,8 +189,8 @@ def _of_tables(
         options.target,
     )
     task = replace(task, published=options.published)
-    if baseline is not None:
-        real = read_real_table(baseline, "train", known)
+    if request.baseline is not None:
+        real = read_real_table(request.baseline, "train", known)
         _note_if_one(real.columns, held_out.columns)
         training_sets[REAL] = [real]
     attackers = None
@@ -177,7 +202,9 @@ def _of_tables(
     training_sets[f"{INDEPENDENT} {name}"] = [independent_columns(last, seed)]
     # This is quick and comes first: damaged points are found before any long training.
     own_label = options.target is None  # distilled points are made for it
-    by_kernel = regression_rows(folders, tables, held_out, task, seed) if own_label else []
+    by_kernel = (
+        regression_rows(request.synthetic, tables, held_out, task, seed) if own_label else []
+    )
     rows = evaluate_tables(training_sets, held_out, task, seed, attackers)
     rows[kinds:kinds] = by_kernel
     provenance = tuple(table.provenance for table in tables)
@@ -193,12 +220,7 @@ def _note_if_one(baseline: Mapping[str, NDArray[Any]], test: Mapping[str, NDArra
         )
 
 
-def _synthetic_tables(
-    folders: Sequence[Path | Frame],
-    options: TableOptions,
-    release: Path | None,
-    acceptance: Acceptance,
-) -> list[Table]:
+def _synthetic_tables(request: _Request[Path | Frame], options: TableOptions) -> list[Table]:
     """Read tables under one schema, in which the target is the label if possible."""
     schema = options.schema
     either = (TableSchema, str, PathLike, NoneType)
@@ -206,32 +228,25 @@ def _synthetic_tables(
     if not isinstance(schema, TableSchema | None):
         schema = path_from("schema", schema, refusal=SchemaError)
     tables = [
-        _with_known_origin(path, read_synthetic_table(path, schema), release, acceptance)
-        for path in folders
+        _with_known_origin(path, read_synthetic_table(path, schema), request)
+        for path in request.synthetic
     ]
     if options.target is not None:
         tables = [replace(one, schema=with_target(one.schema, options.target)) for one in tables]
-    for path, table in zip(folders, tables, strict=True):
+    first = request.synthetic[0]
+    for path, table in zip(request.synthetic, tables, strict=True):
         if table.schema != tables[0].schema:
-            raise SchemaError(f"{_name(path)}: its schema is not that of {_name(folders[0])}")
+            raise SchemaError(f"{_name(path)}: its schema is not that of {_name(first)}")
     return tables
 
 
-def _of_images(
-    folder: Path,
-    test: Path,
-    baseline: Path | None,
-    release: Path | None,
-    acceptance: Acceptance,
-    seed: int,
-    module: Path | None,
-    labels: LabelFiles,
-) -> ImageEvaluation:
-    records = _with_known_origin(folder, read_synthetic(folder), release, acceptance)
-    held_out = read_real(test, "test", records, labels.test, labels.columns)
+def _of_images(request: _Request[Path], module: Path | None, labels: LabelFiles) -> ImageEvaluation:
+    (folder,) = request.synthetic
+    records = _with_known_origin(folder, read_synthetic(folder), request)
+    held_out = read_real(request.test, "test", records, labels.test, labels.columns)
     training_sets = {described(records.provenance): records}
-    if baseline is not None:
-        real = read_real(baseline, "train", records, labels.baseline, labels.columns)
+    if request.baseline is not None:
+        real = read_real(request.baseline, "train", records, labels.baseline, labels.columns)
         _note_if_one({"pixels": real.pixels}, {"pixels": held_out.pixels})
         training_sets[REAL] = real
     metric = None
@@ -242,14 +257,15 @@ def _of_images(
     if records.classes == 1:
         notice("all records are of one class, so there is nothing to classify")
     further = classifiers_of(folder, records)
-    rows = measure(training_sets, held_out, seed, further, metric)
+    rows = measure(training_sets, held_out, request.seed, further, metric)
     known = {**CLASSIFIERS, **IN_COLOUR, **further}
     said = {
         name: LINEAR_DESCRIPTION if name == LINEAR else known[name].description
         for name in rows[0].accuracy
     }
-    provenance = records.provenance
-    return ImageEvaluation(tuple(rows), len(held_out), seed, said, provenance, metric)
+    return ImageEvaluation(
+        tuple(rows), len(held_out), request.seed, said, records.provenance, metric
+    )
 
 
 def _name(records: Path | Frame) -> str:
@@ -257,11 +273,13 @@ def _name(records: Path | Frame) -> str:
 
 
 def _with_known_origin(
-    path: Path | Frame, records: AnyRecords, release: Path | None, acceptance: Acceptance
+    path: Path | Frame, records: AnyRecords, request: _Request[Place]
 ) -> AnyRecords:
     """Put the release's own figures into the provenance of records, if a release is given."""
-    if release is not None:
-        known = confirmed(release, acceptance, records.provenance, records.class_names)
+    if request.release is not None:
+        known = confirmed(
+            request.release, request.acceptance, records.provenance, records.class_names
+        )
         records = replace(records, provenance=known)
     if is_private(records.provenance) is False:
         warning(f"{_name(path)} is {NOT_PRIVATE}")

@@ -140,7 +140,8 @@ def open_source(
         )
 
 
-def _open_in_memory(data: InMemoryData, options: SourceOptions) -> Source:
+def _open_in_memory(data: object, options: SourceOptions) -> Source:
+    """Open what a caller gave in place of a path, whatever it is."""
     if options.split != "train":
         raise SchemaError("split: data in memory have no parts")
     table = options.table()

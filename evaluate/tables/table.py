@@ -84,7 +84,6 @@ def path_or_frame(name: str, value: Frame | Location) -> Path | Frame:
     """
     if is_frame(value):
         return value
-    assert not isinstance(value, Frame)
     return path_from(name, value, refusal=DataError)
 
 

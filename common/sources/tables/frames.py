@@ -7,7 +7,7 @@ import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from numbers import Number
-from typing import TYPE_CHECKING, Any, Final, Protocol, TypeGuard, runtime_checkable
+from typing import TYPE_CHECKING, Any, Final, Protocol, runtime_checkable
 
 import numpy as np
 
@@ -23,6 +23,7 @@ from .views import without_view
 
 if TYPE_CHECKING:
     import pyarrow as pa
+    from typing_extensions import TypeIs
 
 _DATES: Final = (datetime.date, np.datetime64)
 """The types of dates and times."""
@@ -106,7 +107,7 @@ class FrameSource(RedactedRepr, Rows):
             start += len(rows)
 
 
-def is_frame(data: object) -> TypeGuard[Frame]:
+def is_frame(data: object) -> TypeIs[Frame]:
     """Whether an object is a table in memory."""
     return isinstance(data, Frame) or _of_pandas(data)
 
