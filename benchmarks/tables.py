@@ -204,7 +204,7 @@ def split(rows: pa.Table, share: float, seed: int) -> tuple[pa.Table, pa.Table]:
 
 def drafted(train: pa.Table, test: pa.Table, label: str | None) -> TableSchema:
     """What `dpntk schema` drafts from all rows."""
-    draft = draft_schema(pa.concat_tables([train, test]), label, CsvFormat())
+    draft = draft_schema(pa.concat_tables([train, test]), label, csv=CsvFormat())
     return draft.settled("the benchmark's rows", accept_from_data=True)
 
 

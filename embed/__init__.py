@@ -19,7 +19,7 @@ The public names, by what they are for:
   ceiling on all its releases.
 - Add up embeddings of shards or sites: `merge_files`, or `merge` in memory.
 - Describe a table: `TableSchema`, `Column`, and `PrivacyUnit` if a person has several rows;
-  `read_schema` and `save_schema` for the file.
+  `CsvFormat` for how its files are written; `read_schema` and `save_schema` for the schema's own.
 - Have a description drafted: `draft_schema`, which gives a `Draft`.
 - Choose features (`FeatureOptions`): `TangentOptions` is the default; `PixelOptions`,
   `FourierOptions`, `HermiteOptions` and `PerceptualOptions` are the others, and
@@ -35,6 +35,7 @@ from ..common.lazy import attach
 if TYPE_CHECKING:
     from ..common.ledger import PrivacyBudget
     from ..common.schema.columns.column import Column
+    from ..common.schema.csv_format import CsvFormat
     from ..common.schema.draft import Draft
     from ..common.schema.privacy_unit import PrivacyUnit
     from ..common.schema.table import TableSchema
@@ -55,6 +56,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Column",
+    "CsvFormat",
     "Draft",
     "Embedding",
     "FeatureOptions",
@@ -83,6 +85,7 @@ __getattr__, __dir__ = attach(
     __name__,
     {
         "Column": "..common.schema.columns.column",
+        "CsvFormat": "..common.schema.csv_format",
         "Draft": "..common.schema.draft",
         "Embedding": ".sums.file",
         "FeatureOptions": ".feature_options.base",

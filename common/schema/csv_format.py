@@ -29,6 +29,9 @@ class CsvFormat(BriefRepr):
             for every value that is the same float, however it is stored; a date, time or duration
             for every value that is the same to the second.
         decimal: the decimal mark, "." or ",". Points never group digits.
+
+    Raises:
+        SchemaError: a mark or an encoding is none, or a missing value cannot be written.
     """
 
     separator: str = ","

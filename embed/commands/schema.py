@@ -100,9 +100,15 @@ def command(
         raise click.UsageError("--accept asks on a terminal: elsewhere edit the schema")
     require_absent(output, overwrite=overwrite, cost=COST, begins=SCHEMA_BEGINS.encode())
     separator = "\t" if separator == "\\t" else separator
-    form = CsvFormat(separator, encoding, missing or MISSING_TEXTS, decimal)
-    whose = declared_unit(unit, rows_per_unit)
-    draft = draft_schema(data, label, form, split, columns, whose, constraints=constraints)
+    draft = draft_schema(
+        data,
+        label,
+        csv=CsvFormat(separator, encoding, missing or MISSING_TEXTS, decimal),
+        split=split,
+        columns=columns,
+        privacy_unit=declared_unit(unit, rows_per_unit),
+        constraints=constraints,
+    )
     draft = accepted(draft) if accept else draft
     write_atomically(output, draft.to_toml().encode(), mode=SENSITIVE_MODE)
     console.print(f"drafted {output}: {counted(len(draft.schema.columns), 'column')}")

@@ -43,11 +43,11 @@ _WHOSE: Final = re.compile(r"(^|.*[^a-zA-Z])id|.*[a-z]I[dD]|ID|Id|.*[^a-zA-Z]ID"
 def draft_schema(
     data: Path | str | Frame,
     label: str | None = None,
-    form: CsvFormat = ANY_MISSING,
+    *,
+    csv: CsvFormat = ANY_MISSING,
     split: str = "train",
     columns: Collection[str] | None = None,
     privacy_unit: PrivacyUnit | None = None,
-    *,
     constraints: bool = False,
 ) -> Draft:
     """Draft a schema from a table's columns, types and values, for its owner to confirm.
@@ -67,7 +67,7 @@ def draft_schema(
         data: a CSV or Parquet file, or a folder of them; an address in object storage, such as
             "s3://bucket/file.csv"; or a table in memory, such as a DataFrame.
         label: name of the column that holds the class.
-        form: how the CSV files are written, and which texts stand for missing values.
+        csv: how the CSV files are written, and which texts stand for missing values.
         split: "train" or "test", if a folder has both.
         columns: names of the columns to describe; all others but the label are left out, unread. If
             None, all columns that can be described are.
@@ -88,39 +88,25 @@ def draft_schema(
     chosen = None if columns is None else {*columns, *filter(None, [label])}
     unit = None if privacy_unit is None else privacy_unit.column
     where, held = _found_at(data)
-    seen, places, unread = _seen_in(held, where, form, split, chosen, unit)
-    if unit is not None:
-        named = argument("privacy_unit", unit, option="--unit")
-        if unit not in places:
-            raise _no_column(named, where, filter(None, places))
-        if unit == label or unit in (chosen or ()):
-            raise SchemaError(f"{named}: it tells whose a row is, so it is in no record")
-    if label is not None and label not in seen:
-        raise _no_column(argument("label", label), where, filter(None, places))
-    for name in sorted((chosen or set()) - set(seen)):
-        raise _no_column(argument("columns", name), where, filter(None, places))
+    seen, places, unread = _seen_in(held, where, csv, split, chosen, unit)
+    _require_asked_for(where, seen, places, label, chosen, unit)
     if seen:
         require_records(max(each.texts + each.lacking for each in seen.values()), where)
     in_memory = not isinstance(held, (str, Path))
     doubtful = _say_if_names_may_be_values(where, seen, places, in_memory=in_memory)
-    described, unfit = _described(where, seen, label, places if doubtful else None)
+    described = _described(where, seen, label, places if doubtful else None)
     found = tuple(column for column in described.values() if column is not None)
-    if label is not None:
-        _require_label(label, described[label], seen[label])
-    for reason, names in unfit.items():
-        which = counted(len(names), "column") if doubtful else ", ".join(names)
-        notice(f"left out, because {reason}: {which}")
-    _say_how_missing_is_written([seen[column.name] for column in found], form)
+    left_out = tuple(name for name, column in described.items() if column is None)
     if not found:
         raise SchemaError(
             f"{where}: no column has numbers, dates, durations, or texts that are few"
         )
+    _say_how_missing_is_written([seen[column.name] for column in found], csv)
     if not doubtful and unit is None:
         _say_whose_rows_are_protected(seen)
     if "" in unread:
         notice("left out: what has no name (R writes its row names so, and pandas its index)")
-    left_out = tuple(name for name, column in described.items() if column is None)
-    schema = TableSchema(found, label, (*left_out, *unread), csv=form, privacy_unit=privacy_unit)
+    schema = TableSchema(found, label, (*left_out, *unread), csv=csv, privacy_unit=privacy_unit)
     rules = _rules_of(held, schema, split) if constraints else ()
     return Draft(
         replace(schema, constraints=rules),
@@ -131,8 +117,41 @@ def draft_schema(
     )
 
 
-def _no_column(named: str, where: str, there: Iterable[str]) -> SchemaError:
-    return SchemaError(f"{named}: {where} has no such column", ", ".join(there))
+def _require_asked_for(
+    where: str,
+    seen: Mapping[str, SeenColumn],
+    places: Mapping[str, int],
+    label: str | None,
+    chosen: set[str] | None,
+    unit: str | None,
+) -> None:
+    """Check that a table has the columns that were named.
+
+    Args:
+        where: the table's name in messages.
+        seen: what was seen of its columns, by name.
+        places: the positions of all columns, those that were not read included.
+        label: name of the column that holds the class.
+        chosen: names of the columns to describe; None for all.
+        unit: name of the privacy unit's column.
+
+    Raises:
+        SchemaError: it lacks one, or the privacy unit's is to be described.
+    """
+
+    def absent(named: str) -> SchemaError:
+        return SchemaError(f"{named}: {where} has no such column", ", ".join(filter(None, places)))
+
+    if unit is not None:
+        named = argument("privacy_unit", unit, option="--unit")
+        if unit not in places:
+            raise absent(named)
+        if unit == label or unit in (chosen or ()):
+            raise SchemaError(f"{named}: it tells whose a row is, so it is in no record")
+    if label is not None and label not in seen:
+        raise absent(argument("label", label))
+    for name in sorted((chosen or set()) - set(seen)):
+        raise absent(argument("columns", name))
 
 
 def _rules_of(data: Path | str | pa.Table, schema: TableSchema, split: str) -> tuple[str, ...]:
@@ -185,7 +204,7 @@ def _found_at(data: Path | str | Frame) -> tuple[str, Path | str | pa.Table]:
 def _seen_in(
     data: Path | str | pa.Table,
     where: str,
-    form: CsvFormat,
+    csv: CsvFormat,
     split: str,
     chosen: set[str] | None,
     unit: str | None,
@@ -201,17 +220,17 @@ def _seen_in(
     unread: dict[str, None] = {}
     if isinstance(data, (str, Path)):
         for file in find_tables(located(data), split):
-            dtypes = _dtypes_in(file, form)
+            dtypes = _dtypes_in(file, csv)
             places = _places(dtypes) | places
             unread |= _set_aside(dtypes, chosen, unit)
-            with contextlib.closing(_blocks(file, dtypes, form)) as blocks:
-                _observe(str(file), dtypes, blocks, form, seen)
+            with contextlib.closing(_blocks(file, dtypes, csv)) as blocks:
+                _observe(str(file), dtypes, blocks, csv, seen)
     else:
         dtypes = _named_dtypes(where, data.schema)
         places = _places(dtypes)
         unread |= _set_aside(dtypes, chosen, unit)
         rows = data.select(_readable(dtypes)).to_batches(max_chunksize=ROWS_AT_ONCE)
-        _observe(where, dtypes, rows, form, seen)
+        _observe(where, dtypes, rows, csv, seen)
     return seen, places, tuple(unread)
 
 
@@ -239,8 +258,8 @@ def _described(
     seen: Mapping[str, SeenColumn],
     label: str | None,
     places: Mapping[str, int] | None,
-) -> tuple[dict[str, Column | None], dict[str, list[str]]]:
-    """Draft each column.
+) -> dict[str, Column | None]:
+    """Draft each column, and report those to leave out.
 
     Args:
         where: the table's name in messages.
@@ -250,8 +269,10 @@ def _described(
             may be a record are for the owner only, and notices end up in logs.
 
     Returns:
-        The columns by name, None for those to leave out; and the reasons for leaving them out that
-        were not reported yet, each with the names of its columns.
+        The columns by name, None for those to leave out.
+
+    Raises:
+        SchemaError: the label has no categories.
     """
     described: dict[str, Column | None] = {}
     unfit: dict[str, list[str]] = {}
@@ -268,7 +289,12 @@ def _described(
         else:
             if described[name] is None:
                 unfit.setdefault(column.unfit, []).append(name)
-    return described, unfit
+    if label is not None:
+        _require_label(label, described[label], seen[label])
+    for reason, names in unfit.items():
+        which = ", ".join(names) if places is None else counted(len(names), "column")
+        notice(f"left out, because {reason}: {which}")
+    return described
 
 
 def _require_label(name: str, column: Column | None, seen: SeenColumn) -> None:
@@ -284,14 +310,14 @@ def _require_label(name: str, column: Column | None, seen: SeenColumn) -> None:
         )
 
 
-def _say_how_missing_is_written(columns: Iterable[SeenColumn], form: CsvFormat) -> None:
+def _say_how_missing_is_written(columns: Iterable[SeenColumn], csv: CsvFormat) -> None:
     """Report if missing values are written differently from how generated files would be."""
     written = {text for column in columns for text in column.stand_ins}
-    if written and form.missing[0] not in written:
+    if written and csv.missing[0] not in written:
         # Not drafted: a single row may decide it, and the schema is part of the release.
-        texts = [typed(text) for text in form.missing if text in written]
+        texts = [typed(text) for text in csv.missing if text in written]
         notice(
-            f"missing values are written {', '.join(texts)} there, and {typed(form.missing[0])} in "
+            f"missing values are written {', '.join(texts)} there, and {typed(csv.missing[0])} in "
             f"generated files: draft with --missing {' --missing '.join(texts)}, or change what "
             "is first under [csv], if that is publicly known"
         )
@@ -307,12 +333,12 @@ def _say_whose_rows_are_protected(seen: Mapping[str, SeenColumn]) -> None:
             )
 
 
-def _dtypes_in(file: AnyPath, form: CsvFormat) -> dict[str, str | None]:
+def _dtypes_in(file: AnyPath, csv: CsvFormat) -> dict[str, str | None]:
     """The types of a file's columns."""
     if not is_csv(file):
         with reading_parquet(file), opened(file) as parquet:
             return _named_dtypes(str(file), parquet.schema_arrow)
-    header = read_header(file, form)
+    header = read_header(file, csv)
     require_distinct(header, str(file))
     if len(header) == 1 and any(mark in header[0] for mark in ",;\t|"):
         raise SchemaError(
@@ -341,11 +367,11 @@ def _set_aside(
 
 
 def _blocks(
-    file: AnyPath, dtypes: Mapping[str, str | None], form: CsvFormat
+    file: AnyPath, dtypes: Mapping[str, str | None], csv: CsvFormat
 ) -> Generator[pa.RecordBatch, None, None]:
     """Some columns of a file, block by block."""
     if is_csv(file):
-        return read_csv(file, read_header(file, form), tuple(dtypes), form)
+        return read_csv(file, read_header(file, csv), tuple(dtypes), csv)
     return (without_views(rows) for _, rows in read_rows(file, _readable(dtypes), ROWS_AT_ONCE))
 
 
@@ -362,11 +388,11 @@ def _observe(
     where: str,
     dtypes: Mapping[str, str | None],
     blocks: Iterable[pa.RecordBatch],
-    form: CsvFormat,
+    csv: CsvFormat,
     seen: dict[str, SeenColumn],
 ) -> None:
     for name, dtype in dtypes.items():
-        before = seen.setdefault(name, SeenColumn(name, dtype, form))
+        before = seen.setdefault(name, SeenColumn(name, dtype, csv))
         if "null" in (before.dtype, dtype):  # the type of columns whose values are all missing
             before.missing = True
             before.dtype = dtype if before.dtype == "null" else before.dtype

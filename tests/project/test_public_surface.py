@@ -169,8 +169,8 @@ def test_what_is_public_says_what_it_takes_gives_and_refuses(name: str) -> None:
 def test_what_embeds_says_what_it_guarantees(name: str) -> None:
     said = inspect.getdoc(getattr(embed, name)) or ""
     plain = {
-        "Column", "Draft", "Embedding", "SourceOptions", "TableSchema", "load_embedding",
-        "open_source",
+        "Column", "CsvFormat", "Draft", "Embedding", "SourceOptions", "TableSchema",
+        "load_embedding", "open_source",
     }  # fmt: skip
     assert "Guarantee:" in said or name in plain
 

@@ -217,14 +217,14 @@ def test_a_draft_quotes_no_value(
     large = [float(NUMBER) * 2.0**53 + n * 2.0**53 for n in range(30)]
     columns = {"x": list(range(30)), "large": large, "limit": [float("inf"), NUMBER * 1.0] * 15}
     parquet.write_table(pa.table(columns), path)
-    draft_schema(path, None, CsvFormat())
+    draft_schema(path, csv=CsvFormat())
     said = capfd.readouterr().err
     assert said.count("it is left out") == 2
     assert str(NUMBER) not in said
     assert f"{large[0]:g}"[:6] not in said
     assert "'inf'" not in said
     with pytest.raises(DpntkError) as caught:
-        draft_schema(path, "limit", CsvFormat())
+        draft_schema(path, "limit", csv=CsvFormat())
     require_silent(caught.value, "'inf'", path.name)
     label = ("schema", path, "--label", "limit")
     assert "'inf'" in last_line(dpntk(*label))
@@ -237,7 +237,7 @@ def test_a_draft_quotes_no_key_of_dictionaries(
     for number, key in enumerate((DIAGNOSIS, str(NUMBER))):
         visits = pa.table({"visits": [{key: 1}, {key: 2}], "ward": ["a", "b"]})
         parquet.write_table(visits, tmp_path / f"{number}.parquet")
-    assert draft_schema(tmp_path, None, CsvFormat()).stated.left_out == ("visits",)
+    assert draft_schema(tmp_path, csv=CsvFormat()).stated.left_out == ("visits",)
     said = capfd.readouterr().err
     assert "visits" in said
     assert DIAGNOSIS not in said

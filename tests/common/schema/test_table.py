@@ -124,7 +124,7 @@ def test_only_what_the_data_left_out_is_unconfirmed(tmp_path: Path) -> None:
     for texts in (500, 501):
         rows = [f"{number % 7},t{number % texts}" for number in range(2000)]
         table.write_text("\n".join(["age,town", *rows]) + "\n")
-        drafted = draft_schema(table, None, CsvFormat())
+        drafted = draft_schema(table, csv=CsvFormat())
         assert drafted.schema.left_out == (() if texts == 500 else ("town",))
         assert drafted.left_out_confirmed == (texts == 500)
 

@@ -174,7 +174,7 @@ def _drafted(tmp_path: Path, values: list[str], form: CsvFormat = ANY_MISSING) -
     table = tmp_path / "codes.csv"
     rows = (f'{number},"{value}"\n' for number, value in enumerate(values))
     table.write_text("n,x\n" + "".join(rows))
-    return draft_schema(table, form=form)
+    return draft_schema(table, csv=form)
 
 
 def test_codes_with_zeros_before_them_are_texts(tmp_path: Path) -> None:
@@ -284,7 +284,7 @@ def test_a_number_that_stands_for_a_missing_value_does_so_however_it_is_stored(
     form = CsvFormat(missing=("-9",))
     numbers = [float(number) for number in range(40)] + [-9.0]
     texts = _drafted(tmp_path, [*map(str, numbers)], form)
-    for draft in (texts, draft_schema(pa.table({"n": numbers, "x": numbers}), form=form)):
+    for draft in (texts, draft_schema(pa.table({"n": numbers, "x": numbers}), csv=form)):
         column = draft.schema.by_name["x"]
         assert (column.lower, column.missing) == (0, Missing.INDICATOR)
 
@@ -399,8 +399,8 @@ def test_texts_for_missing_values_take_the_place_of_the_usual_ones(
     assert "name it with --missing, and all other texts that do" in said
     for texts, categories in ((("-1",), 4), (("-1", ""), 3)):
         form = CsvFormat(missing=texts)
-        assert len(draft_schema(table, form=form).schema.by_name["job"].categories) == categories
-        assert draft_schema(table, form=form).schema.by_name["hours"].lower == 20
+        assert len(draft_schema(table, csv=form).schema.by_name["job"].categories) == categories
+        assert draft_schema(table, csv=form).schema.by_name["hours"].lower == 20
 
 
 @pytest.mark.parametrize("unit", ["s", "ms", "us", "ns"])
@@ -424,7 +424,7 @@ def test_times_of_all_units_and_views_of_texts_are_drafted(
         parquet.write_table(data, tmp_path / "a.parquet")
         data = tmp_path / "a.parquet"
         stored = "ms" if unit == "s" else unit  # Parquet has no seconds
-    schema = draft_schema(data, None, CsvFormat()).schema
+    schema = draft_schema(data, csv=CsvFormat()).schema
     assert schema.left_out == ()
     seen, towns = schema.columns
     assert (seen.dtype, seen.unit, seen.lower, seen.upper) == (
@@ -447,5 +447,5 @@ def test_times_of_all_units_and_views_of_texts_are_drafted(
 def test_times_beyond_the_calendar_are_not_taken_for_others() -> None:
     """In seconds a column holds times that no number of microseconds does."""
     at = pa.array([0, 2**62, 2**61]).cast("timestamp[s]")
-    schema = draft_schema(pa.table({"at": at, "x": pa.array([1, 2, 4])}), None, CsvFormat()).schema
+    schema = draft_schema(pa.table({"at": at, "x": pa.array([1, 2, 4])}), csv=CsvFormat()).schema
     assert schema.left_out == ("at",)

@@ -112,7 +112,7 @@ def test_the_draft_finds_steps(tmp_path: Path) -> None:
     ]
     header = "thousands,eighths,tenths,halves,fifths,large"
     (tmp_path / "a.csv").write_text("\n".join([header, *rows]) + "\n")
-    found = draft_schema(tmp_path / "a.csv", None, CsvFormat()).schema.columns
+    found = draft_schema(tmp_path / "a.csv", csv=CsvFormat()).schema.columns
     assert {column.name: (column.step, column.decimals) for column in found} == {
         "thousands": (1000, None),
         "eighths": (0.125, None),

@@ -203,7 +203,7 @@ def test_time_zones_are_refused(tmp_path: Path) -> None:
     ):
         values(tmp_path / "a.parquet", TableSchema((SEEN,)))
     parquet.write_table(pa.table({"seen": times, "n": [1, 2]}), tmp_path / "b.parquet")
-    drafted = draft_schema(tmp_path / "b.parquet", None, CsvFormat())
+    drafted = draft_schema(tmp_path / "b.parquet", csv=CsvFormat())
     assert drafted.schema.left_out == ("seen",)
 
 
@@ -213,7 +213,7 @@ def test_the_draft_recognises_dates(tmp_path: Path, capsys: pytest.CaptureFixtur
         for d in range(1, 10)
     ]
     (tmp_path / "a.csv").write_text("\n".join(["born,us,seen,made,n", *rows, ",,,,3"]) + "\n")
-    columns = draft_schema(tmp_path / "a.csv", None, CsvFormat()).schema.columns
+    columns = draft_schema(tmp_path / "a.csv", csv=CsvFormat()).schema.columns
     assert [(c.kind, c.dtype, c.format, c.unit) for c in columns[:4]] == [
         (ColumnKind.DATE, "date32", "%d.%m.%Y", None),
         (ColumnKind.DATE, "date32", "%d/%m/%Y", None),
@@ -226,12 +226,12 @@ def test_the_draft_recognises_dates(tmp_path: Path, capsys: pytest.CaptureFixtur
     # The first and the last day are the same ones in either order.
     ends = ["01/01/2001", "02/05/2001", "12/12/2001"]
     (tmp_path / "a.csv").write_text("\n".join(["us,n", *(f"{end},1" for end in ends)]) + "\n")
-    draft_schema(tmp_path / "a.csv", None, CsvFormat())
+    draft_schema(tmp_path / "a.csv", csv=CsvFormat())
     assert "us: day or month first?" in capsys.readouterr().err
 
     times = pa.array([0, 3_600_000, 7_200_000]).cast("timestamp[ms]")
     stored = pa.table({"born": pa.array([0, 5, 9]).cast("int32").cast("date32"), "at": times})
     parquet.write_table(stored, tmp_path / "a.parquet")
-    born, at = draft_schema(tmp_path / "a.parquet", None, CsvFormat()).schema.columns
+    born, at = draft_schema(tmp_path / "a.parquet", csv=CsvFormat()).schema.columns
     assert (born.dtype, born.lower, born.upper) == ("date32", 0, 9)
     assert (at.dtype, at.unit, at.upper) == ("timestamp[ms]", TimeUnit.HOUR, 2)

@@ -196,7 +196,7 @@ def test_the_draft_lists_numbers_that_are_few_and_frequent(tmp_path: Path) -> No
         if isinstance(table, Path):
             lines = (",".join(map(str, row)) for row in zip(*columns.values(), strict=True))
             table.write_text("\n".join([",".join(columns), *lines]) + "\n")
-        found = draft_schema(table, None, CsvFormat()).schema.by_name
+        found = draft_schema(table, csv=CsvFormat()).schema.by_name
         assert {name for name, column in found.items() if column.values} == expected
         for name in expected:
             column = found[name]
@@ -204,7 +204,7 @@ def test_the_draft_lists_numbers_that_are_few_and_frequent(tmp_path: Path) -> No
             assert (column.lower, column.upper) == (column.values[0], column.values[-1])
         assert found["firm"].kind is ColumnKind.INTEGER
     doses = random.choice(np.array([0.1, 0.25, 0.7134], np.float32), rows)
-    (column,) = draft_schema(pa.table({"dose": doses}), None, CsvFormat()).schema.columns
+    (column,) = draft_schema(pa.table({"dose": doses}), csv=CsvFormat()).schema.columns
     assert column.values == tuple(np.unique(doses).astype(np.float64).tolist())
 
 
@@ -224,7 +224,7 @@ def test_rare_numbers_are_not_listed_and_count_as_the_nearest(
 ) -> None:
     firm = np.resize(FIRM.values, 2_000)
     firm[: len(rare)] = rare
-    (column,) = draft_schema(pa.table({"firm": firm}), None, CsvFormat()).schema.columns
+    (column,) = draft_schema(pa.table({"firm": firm}), csv=CsvFormat()).schema.columns
     often = len(rare) == 10
     values = tuple(sorted((*FIRM.values, *rare[:1]))) if often else FIRM.values
     assert column.values == (values if listed else ())
