@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+import multiprocessing
 import os
+import pkgutil
+import signal
 import sys
 import traceback
 from collections.abc import Callable
@@ -11,12 +14,16 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pytest
 
 from dpntk.common.cli.app import run
 from dpntk.common.storage.sandbox import LIMITS, Limits, Parser
 
 RECORDS = 60_000
-"""Enough for fifteen chunks."""
+CHUNKS = 21
+"""How many chunks these records are."""
+DEADLINE = 120.0
+"""Seconds after which what was to happen never will."""
 
 
 def write_records(path: Path, count: int = RECORDS, seed: int = 0) -> Path:
@@ -74,6 +81,73 @@ def finish(child: int) -> int:
 def embed_in_a_child(arguments: list[str], *, rank: int = 0, ranks: int = 1) -> int:
     """Run a command in a child to its end; returns its exit code."""
     return finish(start(arguments, rank=rank, ranks=ranks))
+
+
+def when_called(
+    function: str, act: Callable[[], object], call: int = 1, *, after: bool = False
+) -> None:
+    """Do something in this process when it calls a function.
+
+    Args:
+        function: its name where the caller looks it up, such as "os.fsync".
+        act: what to do.
+        call: which call is meant, from 1.
+        after: whether to act once the function has returned, not when it is about to begin.
+    """
+    really = pkgutil.resolve_name(function)
+    calls = 0
+
+    def counted(*arguments: object, **named: object) -> object:
+        nonlocal calls
+        calls += 1
+        meant = calls == call
+        if meant and not after:
+            act()
+        result = really(*arguments, **named)
+        if meant and after:
+            act()
+        return result
+
+    pytest.MonkeyPatch().setattr(function, counted)
+
+
+def kill_at(function: str, call: int = 1, *, after: bool = False) -> Callable[[], None]:
+    """Makes a child die of SIGKILL when it calls a function: `when_called`."""
+
+    def die() -> None:
+        os.kill(os.getpid(), signal.SIGKILL)
+
+    return lambda: when_called(function, die, call, after=after)
+
+
+class Gate:
+    """Where a child waits, about to call a function, until its parent lets it go on.
+
+    Args:
+        function: see `when_called`.
+        call: likewise.
+    """
+
+    def __init__(self, function: str, call: int = 1) -> None:
+        processes = multiprocessing.get_context("fork")
+        self._function, self._call = function, call
+        self._reached, self._opened = processes.Event(), processes.Event()
+
+    def prepare(self) -> None:
+        """Put the gate up; called in the child."""
+        when_called(self._function, self._pass, self._call)
+
+    def wait(self) -> None:
+        """Wait in the parent until the child has come to the gate."""
+        assert self._reached.wait(DEADLINE), f"nobody has called {self._function}"
+
+    def open(self) -> None:
+        """Let the child go on."""
+        self._opened.set()
+
+    def _pass(self) -> None:
+        self._reached.set()
+        assert self._opened.wait(DEADLINE), f"nobody has opened the gate at {self._function}"
 
 
 def run_anew(program: str) -> int:

@@ -11,10 +11,10 @@ import pytest
 from dpntk.common.sources.remote import RemotePath
 from dpntk.embed import load_embedding
 from tests.conftest import Command, refused
-from tests.embed.run.test_work_folder import kill_at_fsync, names
+from tests.embed.run.test_work_folder import names
 from tests.helpers.data_sets import IMAGES, KINDS, LABELS, write_npy, write_parquet_shards
 from tests.helpers.object_storage import KEY, SECRET, replace, upload
-from tests.helpers.processes import embed_arguments, embed_in_a_child, finish, start
+from tests.helpers.processes import embed_arguments, embed_in_a_child, finish, kill_at, start
 from tests.helpers.tables import CSV
 
 LOCAL_ONLY = "not a path of this machine: from object storage 'dpntk embed' and 'dpntk schema'"
@@ -37,7 +37,7 @@ def test_a_killed_pass_is_continued_to_the_bit(
     address, name = upload(many_records, bucket), bucket.removeprefix("s3://")
     for output, prepare in (
         ("whole.h5", lambda: None),
-        ("killed.h5", kill_at_fsync(2 + 2 * 5 + 1)),
+        ("killed.h5", kill_at("os.fsync", 2 + 2 * 5 + 1)),
     ):
         finish(start(embed_arguments(address, tmp_path / output), prepare=prepare))
     assert (tmp_path / ".killed.h5.work" / "share-1-of-1.checkpoint").exists()
@@ -56,7 +56,8 @@ def test_changed_objects_are_refused(
     bucket: str, many_records: Path, tmp_path: Path, dpntk: Command
 ) -> None:
     address = upload(many_records, bucket)
-    child = start(embed_arguments(address, tmp_path / "e.h5"), prepare=kill_at_fsync(2 + 2 * 5 + 1))
+    stop = kill_at("os.fsync", 2 + 2 * 5 + 1)
+    child = start(embed_arguments(address, tmp_path / "e.h5"), prepare=stop)
     assert finish(child) == -signal.SIGKILL
     content = many_records.read_bytes()
     replace(address, content[:200] + bytes([content[200] ^ 1]) + content[201:])

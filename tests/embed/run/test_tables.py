@@ -24,8 +24,8 @@ from dpntk.common.sources.options import SourceOptions
 from dpntk.embed import Embedding, TangentOptions, embed, load_embedding, merge
 from dpntk.embed.sums.accumulate import ClassSums
 from tests.embed.run.test_torchrun import torchrun
-from tests.embed.run.test_work_folder import kill_at_fsync, names
-from tests.helpers.processes import embed_in_a_child, finish, start
+from tests.embed.run.test_work_folder import names
+from tests.helpers.processes import embed_in_a_child, finish, kill_at, start
 
 ROWS = 12_000
 """Of which a chunk has fewer than 3,000, so that there are three also where few rows count."""
@@ -170,7 +170,7 @@ def test_an_interrupted_pass_is_continued_to_the_bit(
     output = tmp_path / "embedding.h5"
     command = arguments(folder, output, kind)
     # Two calls for the plan, two for each checkpoint: the file, and its folder.
-    killed = start(command, prepare=kill_at_fsync(2 + 2 * chunks + 1))
+    killed = start(command, prepare=kill_at("os.fsync", 2 + 2 * chunks + 1))
     assert finish(killed) == -signal.SIGKILL
     assert (tmp_path / ".embedding.h5.work" / "share-1-of-1.checkpoint").exists()
     assert embed_in_a_child(command) == 0

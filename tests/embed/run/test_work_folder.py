@@ -31,41 +31,33 @@ from dpntk.embed.sums.totals import Totals
 from tests.common.storage.test_atomic import full_disk
 from tests.conftest import Command, refused
 from tests.helpers.processes import (
+    CHUNKS,
     RECORDS,
+    Gate,
     embed_arguments,
     embed_in_a_child,
     finish,
+    kill_at,
     start,
     write_records,
 )
 
-KILLS = 30
 GRID = Grid.for_capacity(255, DEFAULT_CAPACITY)
-
-
-def kill_at_fsync(number: int) -> Callable[[], None]:
-    """Makes a process die when it is about to call fsync for the nth time."""
-
-    def prepare() -> None:
-        calls = 0
-        really = os.fsync
-
-        def fsync(descriptor: int) -> None:
-            nonlocal calls
-            calls += 1
-            if calls == number:
-                os.kill(os.getpid(), signal.SIGKILL)
-            really(descriptor)
-
-        pytest.MonkeyPatch().setattr(os, "fsync", fsync)
-
-    return prepare
+FSYNCS = 2 + 2 * (CHUNKS - 1) + 2
+"""Calls in a pass, two for each file: plan, checkpoints of all chunks but the last, embedding."""
+WORK = "dpntk.embed.run.work_folder.WorkFolder"
+ADD = "dpntk.embed.sums.accumulate.ClassSums.add"
+SAVE = "dpntk.embed.run.worker.save_progress"
+SAVE_WHOLE = "dpntk.embed.run.work_folder.save_progress"
+WRITE = "dpntk.embed.commands.running.save_embedding"
 
 
 def interrupt(many_records: Path, output: Path, *, chunks: int = 5) -> Path:
     """Kill a pass after some chunks; returns its folder of work."""
     # Two calls for the plan, two for each checkpoint: the file, and its folder.
-    child = start(embed_arguments(many_records, output), prepare=kill_at_fsync(2 + 2 * chunks + 1))
+    child = start(
+        embed_arguments(many_records, output), prepare=kill_at("os.fsync", 2 + 2 * chunks + 1)
+    )
     assert finish(child) == -signal.SIGKILL
     return output.with_name(f".{output.name}.work")
 
@@ -96,33 +88,44 @@ def test_a_killed_pass_is_continued_to_the_bit(
     assert output.read_bytes() == undisturbed
 
 
-def test_killed_at_random_moments(many_records: Path, undisturbed: bytes, tmp_path: Path) -> None:
-    began = time.monotonic()
-    embed_in_a_child(embed_arguments(many_records, tmp_path / "first.h5"))
-    usual = time.monotonic() - began
-    resumed = 0
-    for number, moment in enumerate(np.random.default_rng(0).uniform(0, usual, KILLS)):
-        output = tmp_path / f"{number}.h5"
-        child = start(embed_arguments(many_records, output))
-        time.sleep(moment)
-        os.kill(child, signal.SIGKILL)
-        finish(child)
-        work = tmp_path / f".{output.name}.work"
-        resumed += (work / "share-1-of-1.checkpoint").exists()
-        if names(tmp_path) != sorted(["first.h5", *(f"{done}.h5" for done in range(number + 1))]):
-            assert embed_in_a_child(embed_arguments(many_records, output)) == 0
-        assert output.read_bytes() == undisturbed
-    assert resumed > KILLS / 10
-    assert names(tmp_path) == sorted(["first.h5", *(f"{number}.h5" for number in range(KILLS))])
+@pytest.mark.parametrize("after", [False, True])
+@pytest.mark.parametrize(
+    ("function", "call"),
+    [
+        (f"{WORK}._begin", 1),
+        (f"{WORK}._hold", 1),
+        (ADD, 1),
+        (ADD, CHUNKS // 2),
+        (ADD, CHUNKS),
+        (SAVE, CHUNKS // 2),
+        (f"{WORK}._join", 1),
+        (WRITE, 1),
+        (f"{WORK}.remove", 1),
+        ("pathlib.Path.rename", 1),
+    ],
+)
+def test_killed_before_or_after_what_it_does(
+    many_records: Path, undisturbed: bytes, tmp_path: Path, function: str, call: int, after: bool
+) -> None:
+    output = tmp_path / "embedding.h5"
+    stop = kill_at(function, call, after=after)
+    child = start(embed_arguments(many_records, output), prepare=stop)
+    assert finish(child) == -signal.SIGKILL
+    if names(tmp_path) != ["embedding.h5"]:
+        assert embed_in_a_child(embed_arguments(many_records, output)) == 0
+    assert output.read_bytes() == undisturbed
+    assert names(tmp_path) == ["embedding.h5"]
 
 
-@pytest.mark.parametrize("fatal", [*range(1, 9), *range(27, 34)])
+@pytest.mark.parametrize("fatal", [*range(1, 9), *range(FSYNCS - 5, FSYNCS + 2)])
 def test_killed_at_each_step(
     many_records: Path, undisturbed: bytes, tmp_path: Path, fatal: int
 ) -> None:
     """At one call of fsync: the plan, its folder, a checkpoint, its folder, ..., the embedding."""
     output = tmp_path / "embedding.h5"
-    finish(start(embed_arguments(many_records, output), prepare=kill_at_fsync(fatal)))
+    stop = kill_at("os.fsync", fatal)
+    code = finish(start(embed_arguments(many_records, output), prepare=stop))
+    assert code == (0 if fatal > FSYNCS else -signal.SIGKILL)
     if names(tmp_path) != ["embedding.h5"]:
         assert embed_in_a_child(embed_arguments(many_records, output)) == 0
     assert output.read_bytes() == undisturbed
@@ -449,24 +452,13 @@ def test_a_second_process_on_the_same_output_is_refused(
     many_records: Path, undisturbed: bytes, tmp_path: Path, dpntk: Command
 ) -> None:
     output = tmp_path / "embedding.h5"
-    ready, go = os.pipe(), os.pipe()
-
-    def wait_in_the_middle() -> None:
-
-        def save(progress: Progress, path: Path, run: str) -> None:
-            os.write(ready[1], b"x")
-            os.read(go[0], 1)
-            save_progress(progress, path, run)
-            pytest.MonkeyPatch().setattr(counting, "save_progress", save_progress)
-
-        pytest.MonkeyPatch().setattr(counting, "save_progress", save)
-
-    child = start(embed_arguments(many_records, output), prepare=wait_in_the_middle)
-    os.read(ready[0], 1)
+    gate = Gate(SAVE)
+    child = start(embed_arguments(many_records, output), prepare=gate.prepare)
+    gate.wait()
     for more in ([], ["--restart"]):
         outcome = dpntk(*embed_arguments(many_records, output, *more))
         refused(outcome, "another process is at work on", "embedding.h5")
-    os.write(go[1], b"x")
+    gate.open()
     assert finish(child) == 0
     assert output.read_bytes() == undisturbed
 
@@ -540,7 +532,7 @@ def test_another_number_of_processes_goes_on(
     many_records: Path, undisturbed: bytes, tmp_path: Path, before: int, after: int
 ) -> None:
     output = tmp_path / "embedding.h5"
-    stop = kill_at_fsync(2 + 2 * 2 + 1)
+    stop = kill_at("os.fsync", 2 + 2 * 2 + 1)
     finish(start(embed_arguments(many_records, output), rank=0, ranks=before, prepare=stop))
     for rank in range(after):
         assert embed_in_a_child(embed_arguments(many_records, output), rank=rank, ranks=after) == 0
@@ -548,22 +540,48 @@ def test_another_number_of_processes_goes_on(
     assert names(tmp_path) == ["embedding.h5"]
 
 
-def test_one_of_two_ranks_is_killed_at_random_moments(
-    many_records: Path, undisturbed: bytes, tmp_path: Path
+@pytest.mark.parametrize("unlucky", range(2))
+@pytest.mark.parametrize("after", [False, True])
+@pytest.mark.parametrize(
+    ("function", "call"), [(f"{WORK}._hold", 1), (ADD, 4), (SAVE, 4), (SAVE_WHOLE, 1)]
+)
+def test_one_of_two_ranks_is_killed_while_the_other_is_at_work(
+    many_records: Path,
+    undisturbed: bytes,
+    tmp_path: Path,
+    function: str,
+    call: int,
+    after: bool,
+    unlucky: int,
 ) -> None:
-    random = np.random.default_rng(1)
-    for number in range(10):
-        output = tmp_path / f"{number}.h5"
-        arguments = embed_arguments(many_records, output)
-        children = [start(arguments, rank=rank, ranks=2) for rank in range(2)]
-        time.sleep(random.uniform(0, 0.3))
-        unlucky = int(random.integers(2))
-        os.kill(children[unlucky], signal.SIGKILL)
-        codes = [finish(child) for child in children]
-        assert codes[1 - unlucky] == 0
+    output = tmp_path / "embedding.h5"
+    arguments = embed_arguments(many_records, output)
+    gate = Gate(SAVE, 3)
+    other = start(arguments, rank=1 - unlucky, ranks=2, prepare=gate.prepare)
+    gate.wait()
+    stop = kill_at(function, call, after=after)
+    assert finish(start(arguments, rank=unlucky, ranks=2, prepare=stop)) == -signal.SIGKILL
+    gate.open()
+    assert finish(other) == 0
+    if names(tmp_path) != ["embedding.h5"]:
         assert embed_in_a_child(arguments, rank=unlucky, ranks=2) == 0
-        assert output.read_bytes() == undisturbed
-    assert names(tmp_path) == sorted(f"{number}.h5" for number in range(10))
+    assert output.read_bytes() == undisturbed
+    assert names(tmp_path) == ["embedding.h5"]
+
+
+@pytest.mark.parametrize("after", [False, True])
+@pytest.mark.parametrize("function", [f"{WORK}._add_up", WRITE, f"{WORK}.remove"])
+def test_the_last_of_two_ranks_is_killed_while_it_adds_up(
+    many_records: Path, undisturbed: bytes, tmp_path: Path, function: str, after: bool
+) -> None:
+    output = tmp_path / "embedding.h5"
+    arguments = embed_arguments(many_records, output)
+    assert embed_in_a_child(arguments, rank=0, ranks=2) == 0
+    stop = kill_at(function, after=after)
+    assert finish(start(arguments, rank=1, ranks=2, prepare=stop)) == -signal.SIGKILL
+    assert embed_in_a_child(arguments, rank=1, ranks=2) == 0
+    assert output.read_bytes() == undisturbed
+    assert names(tmp_path) == ["embedding.h5"]
 
 
 def test_more_processes_than_records(tmp_path: Path) -> None:
@@ -690,7 +708,9 @@ def test_a_process_that_is_overtaken_is_content(
 def test_only_whole_shares_are_added_up(many_records: Path, tmp_path: Path, dpntk: Command) -> None:
     """A checkpoint under the name of a whole share is not taken for one."""
     output = tmp_path / "embedding.h5"
-    child = start(embed_arguments(many_records, output), rank=0, ranks=2, prepare=kill_at_fsync(7))
+    child = start(
+        embed_arguments(many_records, output), rank=0, ranks=2, prepare=kill_at("os.fsync", 7)
+    )
     assert finish(child) == -signal.SIGKILL
     work = tmp_path / ".embedding.h5.work"
     (work / "share-1-of-2.checkpoint").rename(work / "share-1-of-2.whole")

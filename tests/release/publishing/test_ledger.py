@@ -5,11 +5,10 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-import os
 import re
 import shutil
 import signal
-import time
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -48,6 +47,7 @@ from dpntk.release.publishing import pipeline as publishing
 from dpntk.release.publishing.parameters import entry_for, noise_for
 from dpntk.release.publishing.pipeline import unrecorded_release
 from tests.conftest import Command, Outcome, refused
+from tests.helpers.processes import finish, kill_at, start
 
 ONE = PrivacyParameters(epsilon=1.0)
 
@@ -405,64 +405,54 @@ def test_a_release_made_while_embedding_again_stays_in_the_ledger(
     assert entry.release_id == released.release_id
 
 
-def in_a_child(embedding_file: Path, output: Path) -> int:
-    """Publish in another process; returns its id."""
-    key = own_key()
-    if (child := os.fork()) == 0:
-        try:
-            release(embedding_file, output, ONE, key=key, compose=yes)
-        finally:
-            os._exit(0)
-    return child
+def in_a_child(
+    embedding_file: Path, output: Path, prepare: Callable[[], None] = lambda: None
+) -> int:
+    """Publish in another process, in which `prepare` is called first; returns its id."""
+    own_key()  # which the child would make first
+    promise = ("--eps", "1", "--delta", "1e-5", "--compose")
+    return start(["release", str(embedding_file), "-o", str(output), *promise], prepare=prepare)
 
 
 @pytest.mark.parametrize(
     ("fatal", "entries", "releases"), [(1, 0, 0), (2, 1, 0), (3, 1, 0), (4, 1, 1), (5, 1, 1)]
 )
 def test_killed_at_each_step(
-    embedding_file: Path,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    fatal: int,
-    entries: int,
-    releases: int,
+    embedding_file: Path, tmp_path: Path, fatal: int, entries: int, releases: int
 ) -> None:
     """SIGKILL at one call of fsync: ledger, its folder, release, its folder, or none of them."""
-    own_key()  # made before the calls are counted
-    calls = 0
-    really = os.fsync
-
-    def fsync(descriptor: int) -> None:
-        nonlocal calls
-        calls += 1
-        if calls == fatal:
-            os.kill(os.getpid(), signal.SIGKILL)
-        really(descriptor)
-
-    monkeypatch.setattr(os, "fsync", fsync)
-    os.waitpid(in_a_child(embedding_file, tmp_path / "release.h5"), 0)
+    child = in_a_child(embedding_file, tmp_path / "release.h5", kill_at("os.fsync", fatal))
+    assert finish(child) == (0 if fatal > 4 else -signal.SIGKILL)
     assert len(load_embedding(embedding_file).ledger.entries) == entries
     assert len(list(tmp_path.glob("release.h5"))) == releases
 
 
-def test_killed_at_random_moments_no_release_lacks_its_entry(
-    embedding_file: Path, tmp_path: Path
+@pytest.mark.parametrize("after", [False, True])
+@pytest.mark.parametrize(
+    ("function", "call"),
+    [
+        ("dpntk.release.publishing.pipeline.load_embedding", 1),
+        ("dpntk.release.publishing.pipeline.enter_release", 1),
+        ("dpntk.release.publishing.pipeline.write_embedding", 1),
+        ("dpntk.release.publishing.pipeline.measure", 1),
+        ("dpntk.release.publishing.measurement.add_noise", 1),
+        ("dpntk.release.publishing.pipeline.write_release", 1),
+        ("pathlib.Path.replace", 1),
+        ("pathlib.Path.replace", 2),
+    ],
+)
+def test_killed_before_or_after_what_it_does_no_release_lacks_its_entry(
+    embedding_file: Path, tmp_path: Path, function: str, call: int, after: bool
 ) -> None:
-    start = time.monotonic()
-    os.waitpid(in_a_child(embedding_file, tmp_path / "0.h5"), 0)
-    usual = time.monotonic() - start
-    moments = np.random.default_rng(0).uniform(0, 1.5 * usual, 30)
-    made: dict[Path, str] = {}
-    for number, moment in enumerate(moments, start=1):
-        child = in_a_child(embedding_file, tmp_path / f"{number}.h5")
-        time.sleep(moment)
-        os.kill(child, signal.SIGKILL)
-        os.waitpid(child, 0)
-        entered = {entry.release_id for entry in load_embedding(embedding_file).ledger.entries}
-        assert len(entered) <= number + 1
-        for path in set(tmp_path.glob("[0-9]*.h5")) - made.keys():
-            made[path] = open_release(path).release.release_id
-        assert entered.issuperset(made.values())
+    output = tmp_path / "release.h5"
+    child = in_a_child(embedding_file, output, kill_at(function, call, after=after))
+    assert finish(child) == -signal.SIGKILL
+    entries = load_embedding(embedding_file).ledger.entries
+    assert len(entries) <= 1
+    if output.exists():
+        assert [open_release(output).release.release_id] == [entry.release_id for entry in entries]
+    release(embedding_file, tmp_path / "next.h5", ONE, compose=yes)
+    assert len(load_embedding(embedding_file).ledger.entries) == len(entries) + 1
 
 
 def test_a_link_to_an_embedding_has_no_ledger_of_its_own(
@@ -484,8 +474,7 @@ def test_a_link_to_an_embedding_has_no_ledger_of_its_own(
 
 def test_simultaneous_releases_all_count(embedding_file: Path, tmp_path: Path) -> None:
     children = [in_a_child(embedding_file, tmp_path / f"{number}.h5") for number in range(6)]
-    for child in children:
-        os.waitpid(child, 0)
+    assert [finish(child) for child in children] == [0] * 6
     releases = {open_release(p).release.release_id for p in tmp_path.glob("[0-9].h5")}
     assert len(releases) == 6
     assert {entry.release_id for entry in load_embedding(embedding_file).ledger.entries} == releases
