@@ -52,7 +52,7 @@ from .baselines.gaussian import gaussian_records
 from .images import PERMUTED, PURE_NOISE, SEPARATOR, Run, pure_noise_in
 from .material.named import named_folder
 from .material.records import training_part
-from .sections import finished, keep, rows_over_seeds
+from .sections import finished, keep, rows_over_seeds, table_head, table_row
 from .small_images import some_of
 
 RESULTS = Path(__file__).parent / "results/colour.json"
@@ -150,13 +150,12 @@ def section(results: dict[str, dict[str, float]]) -> str:
         "deviation over the seeds; delta 1e-5, replace-one. Seconds to release and generate, and",
         "to embed if that was new. Written by `benchmarks/colour.py`.",
         "",
-        f"| data | epsilon | method | seeds | {' | '.join(SCORES)} | s |",
-        "|---|---|---|---|" + "---|" * (len(SCORES) + 1),
+        *table_head("data", "epsilon", "method", "seeds", *SCORES, "s"),
     ]
     rows = rows_over_seeds(results, SCORES, SEPARATOR)
     for row in sorted(rows, key=lambda row: (row[0], float(row[1]), METHODS.index(row[3]))):
         data, epsilon, _, *cells = rows[row]
-        lines.append(f"| {' | '.join((data, epsilon, *cells))} |")
+        lines.append(table_row((data, epsilon, *cells)))
     return "\n".join(lines) + "\n"
 
 

@@ -40,7 +40,7 @@ from dpntk.generate.tables.export import SavedTableGenerator
 from dpntk.release import PrivacyParameters, release
 
 from .material.named import named_table
-from .sections import Results, finished, keep
+from .sections import Results, finished, keep, table_head, table_row
 from .tables import SEPARATOR, Data, delta_for, prepare
 
 RESULTS = Path(__file__).parent / "results/conditions.json"
@@ -195,13 +195,8 @@ def section(results: Results) -> str:
         data, where, method, _ = key.split(SEPARATOR)
         runs.setdefault(data, {}).setdefault(where, {}).setdefault(method, []).append(result)
     for data, conditions in sorted(runs.items()):
-        lines += [
-            "",
-            f"## {data}",
-            "",
-            f"| condition | of real | method | {' | '.join(_FIGURES)} |",
-        ]
-        lines.append("|---|---|---|" + "---|" * len(_FIGURES))
+        columns = table_head("condition", "of real", "method", *_FIGURES)
+        lines += ["", f"## {data}", "", *columns]
         means: dict[str, list[list[float]]] = {}
         by_share = sorted(conditions.items(), key=lambda item: share_of(item[1]))
         for where, methods in by_share:
@@ -214,12 +209,13 @@ def section(results: Results) -> str:
             complete = len(cells) == len(METHODS) and all(all(row) for row in cells.values())
             for method, row in cells.items():
                 figures = [statistics.fmean(values) if values else None for values in row]
-                lines.append(f"| `{where}` | {share} | {method} | {_row(figures)} |")
+                lines.append(table_row([f"`{where}`", share, method, *_cells(figures)]))
                 if complete:
                     means.setdefault(method, []).append([value or 0.0 for value in figures])
         for method, rows in means.items():
             average = [statistics.fmean(column) for column in zip(*rows, strict=True)]
-            lines.append(f"| mean of {len(rows)} | | {method} | {_row([*average])} |")
+            texts = " | ".join(_cells([*average]))
+            lines.append(f"| mean of {len(rows)} | | {method} | {texts} |")
     return "\n".join(lines) + "\n"
 
 
@@ -228,10 +224,10 @@ def share_of(methods: dict[str, list[dict[str, float]]]) -> float:
     return next(iter(methods.values()))[0]["share"]
 
 
-def _row(figures: list[float | None]) -> str:
+def _cells(figures: list[float | None]) -> list[str]:
     count, *others = figures
     texts = ["" if value is None else f"{value:.3f}" for value in others]
-    return " | ".join([f"{count or 0:,.0f}", *texts])
+    return [f"{count or 0:,.0f}", *texts]
 
 
 def main() -> None:

@@ -40,7 +40,7 @@ from dpntk.evaluate.tables.utility import evaluate_tables
 
 from .baselines.copula import copula_rows
 from .material.named import named_folder
-from .sections import finished, keep
+from .sections import finished, keep, table_head, table_row
 from .tables import (
     SEPARATOR,
     Data,
@@ -141,8 +141,7 @@ def section(results: dict[str, dict[str, float]]) -> str:
         f" {PREDICTABLE:g}.",
         "Written by `benchmarks/correlations.py`.",
         "",
-        f"| table | rows, columns | epsilon | method | seeds | {' | '.join(FIGURES)} |",
-        "|---|---|---|---|---|" + "---|" * len(FIGURES),
+        *table_head("table", "rows, columns", "epsilon", "method", "seeds", *FIGURES),
     ]
     order = {method: number for number, method in enumerate(METHODS)}
     groups: dict[tuple[str, float, str], list[dict[str, float]]] = {}
@@ -156,7 +155,7 @@ def section(results: dict[str, dict[str, float]]) -> str:
         for figure in FIGURES:
             values = [run[figure] for run in runs if figure in run]
             cells.append(f"{statistics.fmean(values):.3f}" if values else "")
-        lines.append(f"| {' | '.join(cells)} |")
+        lines.append(table_row(cells))
     return "\n".join(lines) + "\n"
 
 

@@ -41,7 +41,7 @@ from dpntk.release.distill.settings import WITHOUT_NOISE
 from tests.helpers.problems import draw_problem, plain_gradients
 
 from .material.named import named_folder
-from .sections import finished, keep, rows_over_seeds
+from .sections import finished, keep, rows_over_seeds, table_head, table_row
 
 FOLDER = Path(__file__).parent
 RESULTS = FOLDER / "results/distilled.json"
@@ -183,12 +183,11 @@ def table(results: dict[str, dict[str, float]]) -> str:
         "(where several numbers of points share a generator, its training counts once). What has",
         "no noise is NOT private, its epsilon inf. Written by `benchmarks/distill.py`.",
         "",
-        "| data | epsilon | per class | method | seeds | " + " | ".join(SCORES) + " | s |",
-        "|---|---|---|---|---|" + "---|" * (len(SCORES) + 1),
+        *table_head("data", "epsilon", "per class", "method", "seeds", *SCORES, "s"),
     ]
     rows = rows_over_seeds(results, SCORES, SEPARATOR)
     for row in sorted(rows, key=lambda row: (row[0], float(row[1]), int(row[2]), row[3])):
-        lines.append(f"| {' | '.join(rows[row])} |")
+        lines.append(table_row(rows[row]))
     return "\n".join(lines) + "\n"
 
 

@@ -61,7 +61,7 @@ from .material.named import named_folder
 from .material.networks import NETWORKS, small_network
 from .material.records import training_part
 from .published import load
-from .sections import Results, finished, keep, rows_over_seeds
+from .sections import Results, finished, keep, rows_over_seeds, table_head, table_row
 
 RESULTS = Path(__file__).parent / "results/dpimagebench.json"
 VALIDATION, TRAINED_ON = 5_000, 55_000
@@ -208,8 +208,7 @@ def section(results: Results, published: Mapping[str, Any]) -> str:
         "`published.toml`. Seconds to embed, release and generate. Written by",
         "`benchmarks/dpimagebench.py`.",
         "",
-        f"| data | epsilon | adjacency | method | seeds | {' | '.join(SCORES)} | s |",
-        "|---|---|---|---|---|" + "---|" * (len(SCORES) + 1),
+        *table_head("data", "epsilon", "adjacency", "method", "seeds", *SCORES, "s"),
     ]
     quoted = quoted_rows(published)
     rows = rows_over_seeds(results, SCORES, SEPARATOR)
@@ -218,11 +217,11 @@ def section(results: Results, published: Mapping[str, Any]) -> str:
         for method, cell in quoted.get((data, epsilon), []):
             empty = [""] * (len(SCORES) - 1)
             cells = [data, epsilon, "", method, "", *empty, cell, ""]
-            lines.append(f"| {' | '.join(cells)} |")
+            lines.append(table_row(cells))
         for row in sorted(row for row in rows if row[:2] == (data, epsilon)):
             cells = rows[row]
             cells[3] = f"dpntk, {cells[3]}"
-            lines.append(f"| {' | '.join(cells)} |")
+            lines.append(table_row(cells))
     return "\n".join(lines) + "\n"
 
 

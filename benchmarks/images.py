@@ -56,7 +56,7 @@ from dpntk.release import OpenedRelease, PrivacyParameters, open_release, releas
 from .baselines.gaussian import gaussian_records
 from .material.named import named_folder
 from .material.records import training_part
-from .sections import Results, finished, keep, rows_over_seeds
+from .sections import Results, finished, keep, rows_over_seeds, table_head, table_row
 
 RESULTS = Path(__file__).parent / "results/images.json"
 RECORDS, CLASSES = 60_000, 10
@@ -263,8 +263,7 @@ def table(results: dict[str, dict[str, float]]) -> str:
         "generate. Written by `benchmarks/images.py`; all rows with the same settings.",
         *(_ABOUT_DISTANCES if far else ()),
         "",
-        "| data | epsilon | adjacency | method | seeds | " + " | ".join(scores) + " | s |",
-        "|---|---|---|---|---|" + "---|" * len(scores) + "---|",
+        *table_head("data", "epsilon", "adjacency", "method", "seeds", *scores, "s"),
     ]
     rows = rows_over_seeds(results, scores, SEPARATOR)
     order = {method: number for number, method in enumerate((*METHODS, REAL))}
@@ -272,7 +271,7 @@ def table(results: dict[str, dict[str, float]]) -> str:
         cells = rows[row]
         if row[3] == REAL:  # without noise, and nobody made them
             cells = [row[0], "", "", REAL, "", *cells[5:-1], ""]
-        lines.append(f"| {' | '.join(cells)} |")
+        lines.append(table_row(cells))
     return "\n".join(lines) + "\n"
 
 

@@ -51,7 +51,7 @@ from dpntk.release import PrivacyParameters, Release, open_release, release
 from .images import CLASSES, SEPARATOR
 from .material.named import named_folder
 from .material.picture import EACH, GAP, WHITE
-from .sections import finished, keep, rows_over_seeds
+from .sections import finished, keep, rows_over_seeds, table_head, table_row
 
 RESULTS: Final = Path(__file__).parent / "results/paper.json"
 PAPER, DEFAULT = "paper", "default"
@@ -160,13 +160,11 @@ def table(results: dict[str, dict[str, float]]) -> str:
         "ones; `fc_1l_norm` on the pixels, delta 1e-5, mean and standard deviation over the seeds.",
         "Batch x steps: printed are 5000 x 2000. Written by `benchmarks/paper.py`.",
         "",
-        "| data | width | epsilon | method | batch x steps | seeds | "
-        "logistic regression | MLP | s |",
-        "|---|---|---|---|---|---|---|---|---|",
+        *table_head("data", "width", "epsilon", "method", "batch x steps", "seeds", *SCORES, "s"),
     ]
     rows = rows_over_seeds(results, SCORES, SEPARATOR)
     for row in sorted(rows, key=lambda row: (row[0], int(row[1]), float(row[2]), row[3:])):
-        lines.append(f"| {' | '.join(rows[row])} |")
+        lines.append(table_row(rows[row]))
     return "\n".join(lines) + "\n"
 
 

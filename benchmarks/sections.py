@@ -47,6 +47,16 @@ def put_section(section: str, path: Path = TABLE) -> None:
     write_atomically(path, "\n".join(written).encode())
 
 
+def table_head(*columns: str) -> list[str]:
+    """The first two lines of a table in Markdown: the names of its columns, and the rule below."""
+    return [table_row(columns), "|" + "---|" * len(columns)]
+
+
+def table_row(cells: Iterable[str]) -> str:
+    """A line of a table in Markdown."""
+    return f"| {' | '.join(cells)} |"
+
+
 def rows_over_seeds(
     results: Mapping[str, Mapping[str, float]], scores: Iterable[str], separator: str
 ) -> dict[tuple[str, ...], list[str]]:

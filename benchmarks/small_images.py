@@ -51,7 +51,7 @@ from .baselines.gaussian import gaussian_records
 from .images import CLASSES, RECORDS, SEPARATOR, Run, through_files
 from .material.named import named_folder
 from .material.records import training_part
-from .sections import finished, keep
+from .sections import finished, keep, table_head, table_row
 
 RESULTS = Path(__file__).parent / "results/small_images.json"
 OWN_SCORE = "own score"
@@ -154,8 +154,7 @@ def section(results: dict[str, dict[str, float]]) -> str:
         '`benchmarks/small_images.py`, which writes this. "own score" is a diagnosis: what the',
         "release itself tells of real images.",
         "",
-        f"| data, records | epsilon | method | seeds | {' | '.join(CLASSIFIERS)} |",
-        "|---|---|---|---|" + "---|" * len(CLASSIFIERS),
+        *table_head("data, records", "epsilon", "method", "seeds", *CLASSIFIERS),
     ]
     runs: dict[tuple[str, float, str], list[dict[str, float]]] = {}
     for key, result in results.items():
@@ -167,7 +166,7 @@ def section(results: dict[str, dict[str, float]]) -> str:
         shown = (OWN_SCORE,) if method == OWN_SCORE else CLASSIFIERS
         cells = [f"{statistics.fmean(run[name] for run in found):.3f}" for name in shown]
         cells += [""] * (len(CLASSIFIERS) - len(cells))
-        lines.append(f"| {data} | {epsilon:g} | {method} | {len(found)} | {' | '.join(cells)} |")
+        lines.append(table_row([data, f"{epsilon:g}", method, str(len(found)), *cells]))
     return "\n".join(lines) + "\n"
 
 

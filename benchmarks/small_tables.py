@@ -41,7 +41,7 @@ from dpntk.release import PrivacyParameters, release
 
 from . import tables
 from .material.named import named_table
-from .sections import finished, keep
+from .sections import finished, keep, table_head, table_row
 from .tables import (
     ADD_REMOVE,
     COMPETITORS,
@@ -151,13 +151,8 @@ def section(results: dict[str, dict[str, float]]) -> str:
         names = [
             name for name in _FIGURES if any(name in run for run in next(iter(cells.values())))
         ]
-        lines += [
-            "",
-            f"## {data}",
-            "",
-            f"| rows | epsilon | method | seeds | {' | '.join(names)} |",
-        ]
-        lines.append("|---|---|---|---|" + "---|" * len(names))
+        columns = table_head("rows", "epsilon", "method", "seeds", *names)
+        lines += ["", f"## {data}", "", *columns]
         most = float("inf")
         for rows, epsilon, method in sorted(
             cells, key=lambda cell: (cell[0] or most, cell[1], order[cell[2]])
@@ -169,7 +164,7 @@ def section(results: dict[str, dict[str, float]]) -> str:
                 for name, mean in zip(names, means, strict=True)
             ]
             some = f"{rows:,}" if rows else "all"
-            lines.append(f"| {some} | {epsilon:g} | {method} | {len(runs)} | {' | '.join(texts)} |")
+            lines.append(table_row([some, f"{epsilon:g}", method, str(len(runs)), *texts]))
     return "\n".join(lines) + "\n"
 
 

@@ -61,7 +61,7 @@ from dpntk.release import PrivacyParameters, release
 
 from .baselines.mst_aim import CELLS, NAMES, environment, rows_of
 from .material.named import named_table
-from .sections import finished, keep
+from .sections import finished, keep, table_head, table_row
 
 RESULTS = Path(__file__).parent / "results/tables.json"
 SCHEMAS = Path(__file__).parent / "schemas"
@@ -271,9 +271,7 @@ def section(results: dict[str, dict[str, float]]) -> str:
             name: value for runs in rows.values() for run in runs for name, value in run.items()
         }
         names = [name for name in figures if not name.startswith(CONSTANT) and name != "seconds"]
-        lines += ["", f"## {data}", ""]
-        lines.append(f"| method | epsilon | seeds | {' | '.join(names)} | s |")
-        lines.append("|---|---|---|" + "---|" * (len(names) + 1))
+        lines += ["", f"## {data}", "", *table_head("method", "epsilon", "seeds", *names, "s")]
         for method, epsilon in sorted(rows, key=lambda row: (order[row[0]], float(row[1]))):
             runs = rows[method, epsilon]
             spent = method not in ("real records", "independent columns")
@@ -284,7 +282,7 @@ def section(results: dict[str, dict[str, float]]) -> str:
                 spread = f" ± {statistics.stdev(values):.3f}" if len(values) > 1 else ""
                 cells.append(f"{mean}{spread}")
             seconds = statistics.median(run["seconds"] for run in runs)
-            lines.append(f"| {' | '.join([*cells, f'{seconds:.0f}' if spent else ''])} |")
+            lines.append(table_row([*cells, f"{seconds:.0f}" if spent else ""]))
         constant = [
             f"{figures[f'{CONSTANT} {name}']:.3f}" if f"{CONSTANT} {name}" in figures else ""
             for name in names
