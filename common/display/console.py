@@ -74,11 +74,11 @@ out: Final = Lines(stderr=False)
 @contextlib.contextmanager
 def quiet() -> Iterator[None]:
     """Show only warnings and errors in this block; results are printed as usual."""
-    console.hushed = True
+    before, console.hushed = console.hushed, True
     try:
         yield
     finally:
-        console.hushed = False
+        console.hushed = before
 
 
 def notice(text: str) -> None:
