@@ -184,7 +184,9 @@ class GeneratorPrior:
             )
         }
         self._spectra["shared template"][torch.from_numpy(self._even)] = math.inf
-        self._cosines = torch.from_numpy(cosines(side)).float().to(noise_variance.device)
+        self._cosines = torch.tensor(
+            cosines(side), dtype=torch.float32, device=noise_variance.device
+        )
         self._colours = torch.from_numpy(_colours(channels)).float().to(noise_variance.device)
 
     def _learn(

@@ -160,7 +160,7 @@ def _transform(
     colours = _colours(channels)
     amplitudes = _amplitudes(side) * math.sqrt(channels / np.square(colours).sum())
     scale, directions, cosine = (
-        torch.from_numpy(numbers).to(device, dtype)
+        torch.tensor(numbers, dtype=dtype, device=device)
         for numbers in (amplitudes, colours, cosines(side))
     )
     return scale, directions, cosine

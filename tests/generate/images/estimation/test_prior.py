@@ -194,6 +194,8 @@ def test_shares_that_noise_explains_are_equal_and_others_stay() -> None:
 def test_waves_are_orthonormal_and_their_variance_falls() -> None:
     waves = cosines(9)
     assert np.allclose(waves @ waves.T, np.eye(9))
+    with pytest.raises(ValueError, match="read-only"):
+        waves *= 2
     variances = Spectrum(2.0, 3.0).variances(9).reshape(9, 9)
     assert variances[0, 0] == 2
     assert variances[0, 3] == variances[3, 0] == 1
