@@ -14,7 +14,7 @@ from ...common.arguments import Location, argument, path_from
 from ...common.display.representations import RedactedRepr
 from ...common.errors import DataError, SchemaError
 from ...common.schema.classes import numbered
-from ...common.schema.image import GREY, ImageSchema
+from ...common.schema.image import GREY, PIXEL_LEVELS, ImageSchema
 from ...common.schema.preparation import AS_STORED, Preparation
 from ...common.sources import Source, SourceOptions, open_source
 from ...common.storage.synthetic_folder import IMAGES, PROVENANCE
@@ -70,7 +70,7 @@ class LabelledImages(RedactedRepr):
     def images(self, places: NDArray[np.int64] | None = None) -> NDArray[np.float32]:
         """Pixels as values 0..1, float32 (n, channels * side * side), of some records or of all."""
         pixels = self.pixels if places is None else self.pixels[places]
-        return pixels.astype(np.float32) / np.float32(255)
+        return pixels.astype(np.float32) / np.float32(PIXEL_LEVELS)
 
 
 @dataclass(frozen=True)

@@ -23,7 +23,7 @@ from ...common.display.console import progress
 from ...common.errors import GeneratorError
 from ...common.features.infinite_ntk import ReluKernel, Slopes
 from ...common.features.kernel_ridge import class_targets
-from ...common.schema.image import pictures
+from ...common.schema.image import PIXEL_LEVELS, pictures
 from ...release.file.distilled import LARGEST_BIAS, LARGEST_RIDGE
 from ..fit.descent import require_finite
 from .generators.registry import ImageGenerator
@@ -108,12 +108,12 @@ class InducingPoints:
             "bias_variance": self.settings.bias_variance,
             "centre": 0,
             "ridge": self.settings.ridge,
-            "levels": 255,
+            "levels": PIXEL_LEVELS,
         }
 
     def images(self, channels: int) -> NDArray[np.uint8]:
         """The points as pixels, clipped: uint8 (m, side, side), or (m, side, side, 3)."""
-        return pictures(np.rint(self.values.clip(0, 1) * 255).astype(np.uint8), channels)
+        return pictures(np.rint(self.values.clip(0, 1) * PIXEL_LEVELS).astype(np.uint8), channels)
 
 
 def find_points(generator: ImageGenerator, settings: PointSettings) -> InducingPoints:

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from ...common.arguments import argument
 from ...common.display.console import progress
 from ...common.errors import GeneratorError
-from ...common.schema.image import pictures
+from ...common.schema.image import PIXEL_LEVELS, pictures
 from ..fit.allocation import places_by_class
 from ..fit.descent import finite
 from .generators.registry import ImageGenerator
@@ -40,7 +40,7 @@ def sample(
         for label, places in places_by_class(count, class_weights, _BATCH, random):
             code = torch.randn(1, len(places), spec.code, generator=random)
             made = finite(generator(code, torch.tensor([label]))[0])
-            pixels = (made * 255).round().to(torch.uint8)
+            pixels = (made * PIXEL_LEVELS).round().to(torch.uint8)
             records[places] = pixels.numpy()
             labels[places] = label
             advance(len(places), "")

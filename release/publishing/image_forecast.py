@@ -30,7 +30,7 @@ from ...common.features.joint_image import JointImageFeatures
 from ...common.features.ntk.map import TangentFeatures
 from ...common.features.pixels import PixelFeatures
 from ...common.schema.classes import numbered
-from ...common.schema.image import ImageSchema
+from ...common.schema.image import PIXEL_LEVELS, ImageSchema
 from ...common.schema.origin import Origin
 from ...embed.exact.grid import DEFAULT_CAPACITY, Grid
 from ...embed.exact.registry import exact_map
@@ -174,7 +174,7 @@ def _digits(side: int, channels: int, classes: int) -> tuple[NDArray[np.uint8], 
 
     known = load_digits()
     kept = known.target < classes
-    grey = np.rint(known.images[kept] / known.images.max() * 255).astype(np.uint8)
+    grey = np.rint(known.images[kept] / known.images.max() * PIXEL_LEVELS).astype(np.uint8)
     resized = [np.asarray(Image.fromarray(one).resize((side, side))) for one in grey]
     records = np.stack(resized).reshape(len(grey), -1)
     return np.tile(records, (1, channels)), known.target[kept].astype(np.int64)
