@@ -12,11 +12,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
-from typing import Final
 
 import h5py
 import numpy as np
 
+from ...common.arguments import argument
 from ...common.display.representations import RedactedRepr
 from ...common.errors import RunError, SchemaError
 from ...common.storage.atomic import SENSITIVE_MODE, write_atomically
@@ -24,8 +24,6 @@ from ...common.storage.container import CHECKPOINT_MAGIC, build
 from ..exact.grid import Grid
 from ..sums.file import NOTICE
 from ..sums.totals import Totals
-
-_WHAT_TO_DO: Final = "begin anew with --restart, on one process"
 
 
 @dataclass(frozen=True)
@@ -122,6 +120,7 @@ def load_progress(path: Path, share: Share, grid: Grid, run: str) -> Progress:
     Raises:
         RunError: it is damaged, or belongs to another run.
     """
+    remedy = f"begin anew with {argument('restart', True)}, on one process"
     try:
         with h5py.File(path, "r") as file:
             if str(file.attrs["run"]) != run:
@@ -136,6 +135,6 @@ def load_progress(path: Path, share: Share, grid: Grid, run: str) -> Progress:
             totals.require_possible(grid)
             return Progress(share, int(file.attrs["done"]), totals)
     except SchemaError as error:
-        raise RunError(f"{path}: cannot be continued: {error}; {_WHAT_TO_DO}") from error
+        raise RunError(f"{path}: cannot be continued: {error}; {remedy}") from error
     except (OSError, KeyError, TypeError, ValueError, RuntimeError) as error:
-        raise RunError(f"{path}: damaged ({error}); {_WHAT_TO_DO}") from error
+        raise RunError(f"{path}: damaged ({error}); {remedy}") from error

@@ -25,6 +25,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Final
 
+from ...common.arguments import argument
 from ...common.display.console import Advance, progress, warning
 from ...common.errors import OutputError, RunError
 from ...common.runtime.ranks import Ranks
@@ -95,7 +96,8 @@ class WorkFolder:
         self._held = ExitStack()
         if restart and self._ranks.count > 1:
             raise RunError(
-                f"--restart is for one process: remove {self.path}, then start them all without it"
+                f"{argument('restart', True)} is for one process: remove {self.path}, then start "
+                "them all without it"
             )
 
     @property
@@ -203,7 +205,7 @@ class WorkFolder:
     @property
     def _to_begin_anew(self) -> str:
         if self._ranks.count == 1:
-            return "add --restart to begin anew"
+            return f"add {argument('restart', True)} to begin anew"
         return "remove the folder to begin anew"
 
     def _remove_if_unused(self) -> None:

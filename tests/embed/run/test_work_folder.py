@@ -602,6 +602,8 @@ def test_processes_do_not_restart_one_another(
         dpntk(*embed_arguments(many_records, tmp_path / "embedding.h5", "--restart")),
         "--restart is for one process: remove",
     )
+    with pytest.raises(RunError, match="restart=True is for one process: remove"):
+        WorkFolder(tmp_path / "embedding.h5", Ranks(0, 2), restart=True)
 
 
 def test_a_late_process_may_not_change_the_ceiling(
