@@ -7,8 +7,9 @@ from typing import Final
 from ..common.arguments import argument
 
 MOST_IMAGES: Final = 60_000
+"""How many images are made by default; fewer if the release was made from fewer."""
 MOST_ROWS: Final = 1_000_000
-"""How many records are made by default; fewer if the release was made from fewer."""
+"""Likewise, rows of a table."""
 _OPTIONS: Final = {"count": "--records", "learning_rate": "--lr"}
 """Command-line options whose names differ from those of the arguments."""
 

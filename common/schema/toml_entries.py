@@ -85,20 +85,19 @@ def _require_private(bounds: object, column: dict[str, object], where: str) -> N
         raise SchemaError(
             f'{at}: columns with bounds = "private" are numeric, and no dates or times'
         )
-    dtype = column.get("dtype")
-    if isinstance(dtype, str) and dtype in DTYPES:
-        step, decimals = column.get("step"), column.get("decimals")
-        if not isinstance(step, float | int | None) or not isinstance(decimals, int | None):
+    match column.get("dtype"), column.get("step"), column.get("decimals"):
+        case (_, bool(), _) | (_, _, bool()):
             return  # likewise
-        if isinstance(step, bool) or isinstance(decimals, bool):
-            return
-        if kind is ColumnKind.INTEGER and isinstance(step, float):
-            raise SchemaError(f"{at}: the step of integers is an integer")
-        if not 0 < (1 if step is None else step) <= LARGEST:
-            return
-        if not 0 <= (decimals or 0) <= MOST_DECIMALS:
-            return
-        column["lower"], column["upper"] = widest_bounds(kind, dtype, transform, step, decimals)
+        case str(dtype), int() | float() | None as step, int() | None as decimals if (
+            dtype in DTYPES
+        ):
+            if kind is ColumnKind.INTEGER and isinstance(step, float):
+                raise SchemaError(f"{at}: the step of integers is an integer")
+            wide, fine = 1 if step is None else step, decimals or 0
+            if 0 < wide <= LARGEST and 0 <= fine <= MOST_DECIMALS:
+                column["lower"], column["upper"] = widest_bounds(
+                    kind, dtype, transform, step, decimals
+                )
 
 
 def toml_lines(values: Mapping[str, Any]) -> list[str]:

@@ -84,8 +84,11 @@ def show_forecast(forecasts: Forecasts, epsilon: float) -> None:
     (here,) = [each for each in forecasts.at if each.epsilon == epsilon]
     lost = {what: shows for what, shows in _to_be_seen(forecasts).items() if not shows(here)}
     if lost:
-        fewer = "fewer columns, or pairs of columns that are chosen beforehand (--pairs)"
-        fewer = "or fewer classes" if of_images else fewer
+        fewer = (
+            "or fewer classes"
+            if of_images
+            else "fewer columns, or pairs of columns that are chosen beforehand (--pairs)"
+        )
         out.print(
             f"{'Mostly' if forecasts.mostly_noise(here) else 'Partly'} noise: with epsilon "
             f"{epsilon:g} the release would show less than half of {' and of '.join(lost)}. What "
