@@ -169,7 +169,7 @@ class SeenNumbers(RedactedRepr):
             dtype,
             number(lower),
             number(upper),
-            transform=self._transform(),
+            transform=self.transform,
             missing=Missing.INDICATOR if missing else Missing.REFUSED,
             step=step,
             decimals=None if step else decimals,
@@ -237,7 +237,9 @@ class SeenNumbers(RedactedRepr):
             return None
         return self.decimals
 
-    def _transform(self) -> Transform:
+    @property
+    def transform(self) -> Transform:
+        """The scale on which they are best spread out."""
         spread = self.upper - self.lower
         least = MOST_CELLS if self.whole else _LARGE
         signed = self.lower < 0

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import re
-from collections.abc import Collection, Generator, Iterable, Mapping, Sequence
+from collections.abc import Collection, Generator, Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -31,6 +31,7 @@ from ...common.sources.tables.table import TableSource, find_tables, require_dis
 from ...common.sources.tables.views import without_views
 from .column import MOST_LABELS, TIMED, SeenColumn
 from .rules import proposed_constraints
+from .spans import with_spans
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -107,13 +108,14 @@ def draft_schema(
     if "" in unread:
         notice("left out: what has no name (R writes its row names so, and pandas its index)")
     schema = TableSchema(found, label, (*left_out, *unread), csv=csv, privacy_unit=privacy_unit)
-    rules = _rules_of(held, schema, split) if constraints else ()
+    if constraints:
+        schema = _with_rules(held, schema, split)
     return Draft(
-        replace(schema, constraints=rules),
-        tuple(column.name for column in found),
+        schema,
+        tuple(column.name for column in schema.columns),
         left_out_confirmed=not left_out,
         names_confirmed=not doubtful,
-        constraints_confirmed=not rules,
+        constraints_confirmed=not schema.constraints,
     )
 
 
@@ -154,8 +156,8 @@ def _require_asked_for(
         raise absent(argument("columns", name))
 
 
-def _rules_of(data: Path | str | pa.Table, schema: TableSchema, split: str) -> tuple[str, ...]:
-    """The rules that all rows of a table keep; reads it once more by the drafted schema."""
+def _with_rules(data: Path | str | pa.Table, schema: TableSchema, split: str) -> TableSchema:
+    """The schema with the rules that all rows keep; reads the table once more by that schema."""
     columns = tuple(  # values may be missing in any of them, so let the label lack some too
         replace(column, missing=Missing.INDICATOR if column.kind.numeric else Missing.CATEGORY)
         for column in schema.columns
@@ -169,24 +171,7 @@ def _rules_of(data: Path | str | pa.Table, schema: TableSchema, split: str) -> t
     found = proposed_constraints(schema.columns, source.parts())
     if not found:
         notice("constraints: no rule was found that all rows keep and would not keep by chance")
-    _notice_times_between(schema, found)
-    return found
-
-
-def _notice_times_between(schema: TableSchema, rules: Sequence[str]) -> None:
-    """Tell the user once how the time between two dates could be kept."""
-    dates = {column.name for column in schema.columns if column.kind.temporal}
-    parsed = replace(schema, constraints=tuple(rules)).rules
-    names = [condition.names for condition in parsed]
-    for rule, named in zip(rules, names, strict=True):
-        is_held = any(named < others for others in names)  # as in stay = discharge - admission
-        if " <= " in rule and named <= dates and not is_held:
-            low, _, high = rule.partition(" <= ")
-            notice(
-                f"{rule}: how long it is from one to the other comes back only if the data have a "
-                f"column for that, such as 'time'; the rule is then {high} = {low} + time"
-            )
-            return
+    return with_spans(schema, found, source.parts)
 
 
 def _found_at(data: Path | str | Frame) -> tuple[str, Path | str | pa.Table]:

@@ -11,11 +11,13 @@ import pandas as pd
 import pytest
 
 from dpntk.common.errors import DataError, SchemaError
+from dpntk.common.schema.columns.dates import TimeUnit
+from dpntk.common.schema.columns.kinds import Missing
 from dpntk.common.schema.draft import Draft
 from dpntk.common.schema.private_bounds import approx_bounds_schema
 from dpntk.common.sources import open_source
 from dpntk.common.sources.options import SourceOptions
-from dpntk.embed import Column, TableSchema, TangentOptions, embed, save_embedding
+from dpntk.embed import Column, TableSchema, TangentOptions, draft_schema, embed, save_embedding
 from dpntk.evaluate.tables.table import read_real_table
 from dpntk.generate import generate
 from dpntk.release import PrivacyParameters, release
@@ -171,3 +173,21 @@ def test_data_that_have_such_a_column_are_refused(tmp_path: Path) -> None:
     rows.to_csv(tmp_path / "a.csv", index=False)
     with pytest.raises((DataError, SchemaError), match="the schema computes column 5 from others"):
         open_source(tmp_path / "a.csv", SourceOptions(SCHEMA))
+
+
+def test_it_is_drafted_where_one_date_is_never_before_another() -> None:
+    rows = stays(500).drop(columns="name")
+    draft = draft_schema(rows, constraints=True)
+    stay = draft.stated.by_name["begin to end"]
+    assert stay.between == ("begin", "end")
+    assert (stay.lower, stay.upper, stay.unit) == (0, days_in(rows).max(), TimeUnit.DAY)
+    assert stay.missing is Missing.REFUSED
+    assert draft.stated.constraints == ()
+    assert "begin to end" in draft.unconfirmed
+    rows.loc[3, "end"] = None
+    lacking = draft_schema(rows, constraints=True).stated.by_name["begin to end"]
+    assert lacking.missing is Missing.INDICATOR
+    rows["nights"] = days_in(rows)
+    tied = draft_schema(rows.dropna(), constraints=True).stated
+    assert all(not column.between for column in tied.columns)
+    assert "end = begin + nights" in tied.constraints or "nights = end - begin" in tied.constraints

@@ -207,14 +207,16 @@ def _here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
 
 
-def test_of_two_dates_alone_it_is_said_how_to_keep_the_time_between(
+def test_of_two_dates_alone_the_time_between_is_drafted(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     columns = _table()
-    draft_schema(pa.table(columns), constraints=True)
-    assert "the rule is then" not in capsys.readouterr().err  # there is a column, stay
+    drafted = draft_schema(pa.table(columns), constraints=True).stated
+    assert not any(column.between for column in drafted.columns)  # there is a column, stay
+    assert "drafted as a column" not in capsys.readouterr().err
     del columns["stay"]
-    found = draft_schema(pa.table(columns), constraints=True).schema.constraints
-    assert "admission <= discharge" in found
+    drafted = draft_schema(pa.table(columns), constraints=True).stated
+    assert "admission <= discharge" not in drafted.constraints
+    assert drafted.by_name["admission to discharge"].between == ("admission", "discharge")
     said = " ".join(capsys.readouterr().err.split())
-    assert said.count("the rule is then discharge = admission + time") == 1
+    assert said.count("admission <= discharge: drafted as a column of its own") == 1

@@ -144,7 +144,7 @@ def test_numbers_that_follow_their_copulas_have_no_departures() -> None:
 
 
 def test_an_own_cell_without_records_adds_no_wave() -> None:
-    two = records_of(np.arange(ROWS) % 2 * 1.0, skewed())
+    two = records_of((np.arange(ROWS) % 2).astype(np.float64), skewed())
     shares_of = shares_among(two, 255)
     assert waves_of(FIRST, shares_of).shape == (64, 1)
     merged = replace(FIRST, merged=(0, 32))
