@@ -55,7 +55,7 @@ _ROUNDS: Final = 2
 _STEPS: Final = 150
 _MOST_PRODUCTS: Final = 1 << 38
 """This many multiplications take some seconds. If the choices of hundreds of columns would need
-more, the mean feature is not used."""
+more, the mean features are not used, only what is released of columns and pairs."""
 
 
 def estimate_columns(release: Release, seed: int) -> tuple[ColumnMarginal, ...]:
@@ -86,19 +86,20 @@ def estimate_columns(release: Release, seed: int) -> tuple[ColumnMarginal, ...]:
         has_own_columns(mean.noise),
         mean.noise <= NEGLIGIBLE_NOISE,
     )
-    products = columns.overlap.shape[1] ** 2 * witness.split
-    if products > _MOST_PRODUCTS:
-        plain = np.ones_like(plain)
+    is_heard = columns.overlap.shape[1] ** 2 * witness.split <= _MOST_PRODUCTS
     exact = shares[plain]
     start = columns.logits(release.class_weights, shares)
-    asked, rare = np.flatnonzero(own & ~plain), np.flatnonzero(~own & ~plain)
-    with progress("columns", _ROUNDS * len(asked) + len(rare), "classes") as advance:
-        for _ in range(0 if plain.all() else _ROUNDS):
-            evidence = [Evidence.uninformative(columns)] * len(shares)
-            for label in asked.tolist():
-                evidence[label] = witness.of_class(label, shares[label])
-                advance(1, "")
-            together = Evidence.stacked(evidence)
+    asked, rare = (np.flatnonzero(each & ~plain & is_heard) for each in (own, ~own))
+    rounds = 0 if plain.all() else _ROUNDS if is_heard else 1
+    with progress("columns", rounds * len(asked) + len(rare), "classes") as advance:
+        for _ in range(rounds):
+            together = None
+            if is_heard:
+                evidence = [Evidence.uninformative(columns)] * len(shares)
+                for label in asked.tolist():
+                    evidence[label] = witness.of_class(label, shares[label])
+                    advance(1, "")
+                together = Evidence.stacked(evidence)
             shares, start = _posterior_mode(columns, margins, possible, shares, together, start)
         shares[plain] = exact
         shares[~own] = release.class_weights @ shares
@@ -120,10 +121,13 @@ def _posterior_mode(
     margins: Margins,
     possible: NDArray[np.bool_],
     shares: Shares,
-    evidence: Evidence,
+    evidence: Evidence | None,
     start: Tensor,
 ) -> tuple[Shares, Tensor]:
-    """Estimated shares, (classes, cells), 0 in impossible cells; and the logits u and d."""
+    """Estimated shares, (classes, cells), 0 in impossible cells; and the logits u and d.
+
+    Without evidence the mean features are not used.
+    """
     never = torch.zeros(len(possible)).masked_fill_(torch.from_numpy(~possible), -torch.inf)
     overlap, around = torch.from_numpy(columns.overlap), torch.from_numpy(shares)
     prior = ColumnPrior(columns.marginals)
@@ -139,9 +143,10 @@ def _posterior_mode(
     def loss(unknowns: Tensor) -> Tensor:
         logits, trends = split(unknowns)
         now = shares_by(logits)
-        total = evidence.negative_log_likelihood((now - around) @ overlap)
-        total = total + margins.negative_log_likelihood(now)
-        return total + prior(logits, trends)
+        total = margins.negative_log_likelihood(now) + prior(logits, trends)
+        if evidence is not None:
+            total = total + evidence.negative_log_likelihood((now - around) @ overlap)
+        return total
 
     trends = torch.tensor(TREND, dtype=start.dtype).repeat(len(columns.sizes))
     logits, _ = split(minimise_by_lbfgs(loss, torch.cat([start.flatten(), trends]), _STEPS))
