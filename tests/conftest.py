@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+import hypothesis
 import numpy as np
 import pytest
 import torch
@@ -36,6 +37,10 @@ from tests.helpers.processes import (
     parse_here,
     write_records,
 )
+
+# Tests assert nothing about time, and another program may be busy.
+hypothesis.settings.register_profile("untimed", deadline=None)
+hypothesis.settings.load_profile("untimed")
 
 SIDE, CLASSES = 8, 3
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Sequence
+from collections.abc import Collection, Iterable, Sequence
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Final
 
@@ -32,6 +33,18 @@ def some_of(names: Sequence[str], most: int = 5) -> str:
     """
     said = ", ".join(map(_quoted, names[:most]))
     return said if len(names) <= most else f"{said} and {len(names) - most:,} more"
+
+
+def meant(name: str, known: Iterable[str]) -> str:
+    """What a misspelt name may have meant, to follow it in a message; empty if nothing is near."""
+    near = get_close_matches(name, list(known), 1)
+    return f"; did you mean {near[0]!r}?" if near else ""
+
+
+def unknown_names(unknown: Collection[object], known: Iterable[str]) -> str:
+    """Says that names are unknown, and what the first of them may have meant."""
+    names = sorted(map(str, unknown))
+    return f"unknown: {', '.join(names)}{meant(names[0], known)}"
 
 
 def typed(path: Path | str) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Set
 from typing import Any, Final
 
+from ..display.text import unknown_names
 from ..errors import SchemaError
 from ..ledger import Entry
 from .columns.column import Column
@@ -38,7 +39,7 @@ def read_entries(document: Mapping[str, Any], known: Set[str]) -> dict[str, Any]
         SchemaError: something is missing, unknown or of the wrong type.
     """
     if unknown := set(document) - known:
-        raise SchemaError(f"unknown: {', '.join(sorted(unknown))}")
+        raise SchemaError(unknown_names(unknown, known))
     values = dict(document)
     columns = values.get("columns")
     if not isinstance(columns, list) or len(columns) > MOST_COLUMNS:

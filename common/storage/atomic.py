@@ -6,6 +6,7 @@ import contextlib
 import errno
 import fcntl
 import glob
+import math
 import os
 import secrets
 import shutil
@@ -95,9 +96,10 @@ def require_room(path: Path, size: int) -> None:
     with write_failures(path):
         free = shutil.disk_usage(path.parent).free
     if free < size:
+        needed, there = math.ceil(size / 1e5) / 10, math.floor(free / 1e5) / 10
         raise OutputError(
-            f"{path}: {size / 1e6:,.1f} MB are needed and {free / 1e6:,.1f} MB are free: make "
-            f"room, or choose another place{in_command(' with -o')}"
+            f"{path}: {needed:,.1f} MB are needed and {there:,.1f} MB are free: make room, or "
+            f"choose another place{in_command(' with -o')}"
         )
 
 

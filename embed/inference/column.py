@@ -308,6 +308,11 @@ class SeenColumn(RedactedRepr):
                 "have, and any other counts as the nearest of them: if that is not meant, take "
                 "the list out, and say lower and upper"
             )
+        if self.numbers.may_be_codes and not found.values:
+            notice(
+                f"{called}: numbers of equal length, most of which never occur: if they are codes, "
+                'list them as categories (kind = "categorical"), or rows will have others'
+            )
         if self.numbers.ends_in_a_code:
             notice(
                 f"{called}: its largest or smallest number looks like a code, as 999 and -1 are: "

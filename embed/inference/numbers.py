@@ -30,6 +30,12 @@ _ROUNDED_BY: Final = 0.05
 """Largest root mean square of what rounding to listed numbers changes, in standard deviations. The
 tail of a count is rare too, but rounding would cut it off."""
 _NINES: Final = re.compile(r"9+")
+_CODES: Final = re.compile(r"9+[6-9]|9{2,}")
+_LEAST_CODE: Final = 100
+_FEWEST_CODES: Final = 20
+_UNUSED: Final = 4
+"""Numbers of several digits may be codes if there are at least so many different ones, and so many
+times as many between the smallest and the largest."""
 _MOST_DECIMALS: Final = 4
 _ONE: Final = 10**_MOST_DECIMALS
 _ERRORS: Final = 4
@@ -144,6 +150,35 @@ class SeenNumbers(RedactedRepr):
         return bool(
             (above and largest - next_largest > next_largest - smallest)
             or (below and second >= 0 and smallest == np.rint(smallest))
+            or self._ends_in_codes
+        )
+
+    @property
+    def _ends_in_codes(self) -> bool:
+        """Whether the largest look like several codes, as 98 and 99 beside answers of 1 to 5."""
+        numbers = sorted(self.few or ())
+        codes = [number for number in numbers if _CODES.fullmatch(f"{number:g}")]
+        others = [number for number in numbers if number < min(codes, default=0)]
+        return (
+            bool(others)
+            and len(codes) + len(others) == len(numbers)
+            and codes[0] - others[-1] > others[-1] - others[0]
+        )
+
+    @property
+    def may_be_codes(self) -> bool:
+        """Whether they are more likely codes than amounts.
+
+        Some whole numbers of equal length come again and again, and most between them never.
+        """
+        if not self.whole or not self.few or len(f"{self.lower:.0f}") != len(f"{self.upper:.0f}"):
+            return False
+        different, between = len(self.few), (self.upper - self.lower) / max(self.divisor, 1) + 1
+        return (
+            self.lower >= _LEAST_CODE
+            and different >= _FEWEST_CODES
+            and self.count >= _ROWS_OF_A_VALUE * different
+            and between >= _UNUSED * different
         )
 
     def describe(self, name: str, dtype: str, *, missing: bool) -> Column | None:

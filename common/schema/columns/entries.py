@@ -6,6 +6,7 @@ from collections.abc import Mapping, Set
 from enum import Enum
 from typing import Any, Final
 
+from ...display.text import unknown_names
 from ...errors import SchemaError
 from ..origin import Origin
 from .dates import TimeUnit, seconds_of
@@ -45,7 +46,8 @@ def read_entries(document: Mapping[str, Any], known: Set[str]) -> dict[str, Any]
     where = f"column {name!r}" if isinstance(name, str) else "a column without a name"
     unknown = set(document) - known
     if unknown:
-        raise SchemaError(f"{where}: unknown: {', '.join(sorted(map(str, unknown)))}")
+        made = '; a column with a pattern has kind = "made"' if "pattern" in unknown else ""
+        raise SchemaError(f"{where}: {unknown_names(unknown, known)}{made}")
     values = dict(document)
     for entry, kind in _ENUMS.items():
         if entry in values:

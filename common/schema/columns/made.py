@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import Any, Final
 
+from ...display.text import unknown_names
 from ...errors import SchemaError
 from ..names import require_name
 
@@ -74,9 +75,9 @@ class MadeColumn:
         """
         values = {name: value for name, value in document.items() if name != "kind"}
         where = f"column {values.get('name')!r}"
-        unknown = set(values) - {entry.name for entry in fields(cls)} | ({"place"} & set(values))
-        if unknown:
-            raise SchemaError(f"{where}: unknown: {', '.join(sorted(map(str, unknown)))}")
+        known = {entry.name for entry in fields(cls)} - {"place"}
+        if unknown := set(values) - known:
+            raise SchemaError(f"{where}: {unknown_names(unknown, known)}")
         if not all(isinstance(values.get(name), str) for name in ("name", "pattern")):
             raise SchemaError(f"{where}: name and pattern are texts")
         if not isinstance(values.get("dtype", ""), str):

@@ -22,10 +22,9 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from difflib import get_close_matches
 from typing import Final
 
-from ...display.text import some_of
+from ...display.text import meant, some_of
 from ...errors import SchemaError
 from ..columns.column import Column
 from ..columns.dates import DAY, seconds_of
@@ -224,6 +223,8 @@ class _Parser:
         token = self._next
         self._place += 1
         text = sign + token.text
+        if column.dtype == "bool":  # programs write True
+            text = text.lower()
         if token.kind not in ("quoted", "word", "number", "date") or text not in column.categories:
             quote = "" if token.kind == "quoted" else "; put one of several words into quotes"
             raise _NotUnderstood(
@@ -304,9 +305,8 @@ class _Parser:
 
     def _column(self, token: _Token) -> Column:
         if token.text not in self._columns:
-            near = get_close_matches(token.text, self._columns, 1)
-            meant = f"; did you mean {near[0]!r}?" if near else ""
-            raise _NotUnderstood(f"there is no column {token.text!r}{meant}")
+            near = meant(token.text, self._columns)
+            raise _NotUnderstood(f"there is no column {token.text!r}{near}")
         return self._columns[token.text]
 
     @property
@@ -321,7 +321,9 @@ class _Parser:
 
     def expect(self, kind: str, text: str) -> None:
         if not self._take(kind, text):
-            raise _NotUnderstood(f"{text} is wanted, not {_shown(self._next)}")
+            small = self._next.text.lower()
+            hint = f"; {small} is written small" if small in KEYWORDS and kind == "end" else ""
+            raise _NotUnderstood(f"{text} is wanted, not {_shown(self._next)}{hint}")
 
 
 def _date_in(token: _Token) -> str | None:

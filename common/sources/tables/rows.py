@@ -44,6 +44,8 @@ RowsInPlace = Generator[tuple[str, int, "pa.RecordBatch"], None, None]
 """Blocks of a table's rows, each with its source and the number of its first row."""
 ROWS_AT_ONCE: Final = 1 << 14
 """Rows that are read at a time."""
+_ONE_BY_ONE: Final = 3
+"""So many columns whose values were clipped get a line each; more share one."""
 
 
 class Rows(ABC):
@@ -148,8 +150,13 @@ class RowReader:
 
     def tell(self) -> None:
         """Show the user how many values were changed, and how many rows break a constraint."""
-        for name, count in self.clipped.items():
-            notice(f"{name}: beyond its bounds in {counted(count, 'row')}, counted as the bound")
+        if len(self.clipped) > _ONE_BY_ONE:
+            found = (f"{name} in {counted(count, 'row')}" for name, count in self.clipped.items())
+            notice(f"beyond their bounds, counted as the bounds: {', '.join(found)}")
+        else:
+            for name, count in self.clipped.items():
+                beyond = counted(count, "row")
+                notice(f"{name}: beyond its bounds in {beyond}, counted as the bound")
         for name, count in self.unlisted.items():
             notice(f"{name}: in no category in {counted(count, 'row')}, counted as its other")
         if self.kept:

@@ -209,7 +209,16 @@ def test_private_bounds_confirm_bounds_alone() -> None:
         ),
         ("[[columns]]\nname = 'a'\nkind = 'boolean'\ndtype = 'bool'\ncategories = ['no']", "two"),
         ("[csv]\nseparator = ',,'\n[[columns]]\nname = 'a'", "column 'a': kind"),
-        ("surprise = 1\ncolumns = []", "unknown: surprise"),
+        ("surprise = 1\ncolumns = []", "unknown: surprise$"),
+        ("labels = 'a'\ncolumns = []", "unknown: labels; did you mean 'label'"),
+        (
+            "[[columns]]\nname = 'a'\nkind = 'categorical'\ndtype = 'string'\ncatgories = ['x']",
+            "column 'a': unknown: catgories; did you mean 'categories'",
+        ),
+        (
+            "[[columns]]\nname = 'a'\nkind = 'string'\ndtype = 'string'\npattern = 'P'",
+            'unknown: pattern; a column with a pattern has kind = "made"',
+        ),
     ],
 )
 def test_other_files_are_refused(tmp_path: Path, text: str, message: str) -> None:

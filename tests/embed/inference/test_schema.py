@@ -267,6 +267,10 @@ def test_numbers_with_signs_in_them_are_no_categories(
         ([-1, 0.5], False),
         ([-2, 0, 1, 3], False),
         ([0, 10, 500, 9_999.5], False),
+        ([1, 2, 3, 4, 5, 98, 99], True),
+        ([1, 2, 3, 997, 998, 999], True),
+        ([90, 92, 95, 98, 99], False),
+        ([1, 2, 50, 98, 99], False),
     ],
 )
 def test_a_number_that_may_stand_for_a_missing_value_is_said(
@@ -276,6 +280,28 @@ def test_a_number_that_may_stand_for_a_missing_value_is_said(
     found = capsys.readouterr().err
     assert ("looks like a code, as 999 and -1 are" in found) == said
     assert "99999" not in found
+
+
+@pytest.mark.parametrize(
+    ("values", "said"),
+    [
+        (range(3_000, 9_000, 23), True),  # as merchants' categories
+        (range(3_000, 9_000, 173), False),  # so few that they are listed
+        (range(200, 900), False),  # all of them
+        (range(1_000, 9_000, 100), False),  # multiples of a step
+        (range(3, 9_000, 23), False),  # of one digit or four
+        (range(18, 99, 4), False),  # ages
+    ],
+)
+def test_whole_numbers_that_may_be_codes_are_said(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], values: range, said: bool
+) -> None:
+    """Rows that are put together from cells of numbers would have any code between them."""
+    _drafted(tmp_path, [*map(str, values)] * 12)
+    found = " ".join(capsys.readouterr().err.split())
+    assert ("if they are codes, list them as categories" in found) == said
+    _drafted(tmp_path, [*map(str, values)])  # each only once
+    assert "if they are codes" not in " ".join(capsys.readouterr().err.split())
 
 
 def test_a_number_that_stands_for_a_missing_value_does_so_however_it_is_stored(

@@ -238,6 +238,12 @@ def test_values_beyond_their_bounds_are_clipped_and_counted(
     said = capsys.readouterr().err
     assert "age: beyond its bounds in 2 rows" in said
     assert "town: in no category in 1 row," in said
+    names = ["a", "b", "c", "d"]
+    wide = TableSchema(tuple(Column.integer(name, 0, 5) for name in names))
+    read(write(tmp_path / "b.csv", "a,b,c,d\n1,9,9,9\n9,9,9,9\n"), wide)
+    said = " ".join(capsys.readouterr().err.split())
+    beyond = "a in 1 row, b in 2 rows, c in 2 rows, d in 2 rows"
+    assert f"beyond their bounds, counted as the bounds: {beyond}" in said
 
 
 @pytest.mark.parametrize(

@@ -95,6 +95,22 @@ def test_few_records_have_the_columns_that_all_of_the_release_says(tmp_path: Pat
     assert together < 0.65 * alone
 
 
+def test_so_they_have_where_mean_features_would_take_too_long(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With hundreds of columns, classes still are alike, and neighbouring numbers, too."""
+    path = tmp_path / "a.csv"
+    path.write_text(people(1000))
+    monkeypatch.setattr("dpntk.generate.tables.columns.estimation._MOST_PRODUCTS", 0)
+    monkeypatch.setattr(
+        "dpntk.generate.tables.columns.estimation.EvidenceSource.of_class", lambda *_: 1 / 0
+    )
+    releases = [released(path, PEOPLE, 1.0) for _ in range(4)]
+    alone = np.mean([off(noisy(release), path, PEOPLE) for release in releases])
+    together = np.mean([off(estimate_columns(release, 0), path, PEOPLE) for release in releases])
+    assert together < 0.95 * alone
+
+
 def dependent(path: Path, count: int) -> None:
     """Three columns, of which the second and third mostly are as the first."""
     random = np.random.default_rng(0)
