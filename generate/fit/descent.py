@@ -93,6 +93,49 @@ class _Course:
         return int(both[0]), both[1:].to(losses.dtype)
 
 
+class _StopAtNoise:
+    """Stops at the first loss that noise alone explains, and takes back the steps after it.
+
+    This is the discrepancy principle (Morozov 1966, "On the Solution of Functional Equations by the
+    Method of Regularization"). Losses may be read several steps at a time, so the parameters after
+    each unread step are kept.
+
+    Args:
+        generator: the generator in training.
+        noise_floor: see `descend`.
+
+    Attributes:
+        reached: whether there has been such a loss.
+    """
+
+    def __init__(self, generator: nn.Module, noise_floor: Callable[[], float]) -> None:
+        self.reached = False
+        self._generator, self._noise_floor = generator, noise_floor
+        self._earlier: list[dict[str, Tensor]] = []
+
+    def keep(self) -> None:
+        """Keep the parameters after a step whose loss is read later."""
+        self._earlier.append({n: each.clone() for n, each in self._generator.state_dict().items()})
+
+    def observe(self, losses: Tensor) -> Tensor:
+        """Return the losses up to the first one that noise explains, all of them if none is.
+
+        If it is not the last step's, the generator gets the parameters after its step again.
+
+        Args:
+            losses: of all steps kept since the last call, and of the step after them, (n,).
+        """
+        floor, earlier = self._noise_floor(), self._earlier
+        first = next((n for n, each in enumerate(losses.tolist()) if each <= floor), None)
+        if first is not None:
+            self.reached = True
+            losses = losses[: first + 1]
+            if first < len(earlier):
+                self._generator.load_state_dict(earlier[first])
+        earlier.clear()
+        return losses
+
+
 def descend(
     generator: G,
     loss_at: Callable[[int], Loss],
@@ -111,9 +154,7 @@ def descend(
         noise_floor: gives the expected contribution of the release's noise to the reported loss. It
             may change after multiples of `AT_ONCE` steps.
         settings: number of steps and learning rate.
-        stop_at_noise: whether to stop once noise alone explains the loss, by the discrepancy
-            principle (Morozov 1966, "On the Solution of Functional Equations by the Method of
-            Regularization").
+        stop_at_noise: whether to stop once noise alone explains the loss (`_StopAtNoise`).
 
     Raises:
         GeneratorError: the training diverged.
@@ -122,12 +163,12 @@ def descend(
     optimiser = torch.optim.Adam(generator.parameters(), lr=settings.learning_rate)
     schedule = torch.optim.lr_scheduler.LambdaLR(optimiser, settings.rate)
     parameters = list(generator.parameters())
-    device = parameters[0].device
-    every = _unread(device) if stop_at_noise else max(1, min(AT_ONCE, steps // 10))
-    course = _Course(device)
-    earlier: list[dict[str, Tensor]] = []
-    losses: list[LossPoint] = []
-    remark, near = "", None
+    course = _Course(parameters[0].device)
+    stop = _StopAtNoise(generator, noise_floor) if stop_at_noise else None
+    per_point = 1 if stop_at_noise else max(1, min(AT_ONCE, steps // 10))
+    every = _unread(parameters[0].device) if stop_at_noise else per_point
+    points: list[LossPoint] = []
+    remark = ""
     with progress("training", steps, "steps") as advance:
         for step in range(1, steps + 1):
             loss = loss_at(step)
@@ -137,28 +178,27 @@ def descend(
             optimiser.step()
             schedule.step()
             if step % every == 0 or step == steps:
-                diverged, recent = course.read()
-                before = step - len(recent)
-                if stop_at_noise:
-                    near = _first_at_most(noise_floor(), recent)
-                    recent = recent[:near]
-                    noted = [LossPoint(*it) for it in enumerate(recent.tolist(), before + 1)]
-                else:
-                    noted = [LossPoint(step, recent.mean().item())] if step % every == 0 else []
-                if 0 < diverged <= before + len(recent):
+                diverged, losses = course.read()
+                before = step - len(losses)
+                if stop is not None:
+                    losses = stop.observe(losses)
+                if 0 < diverged <= before + len(losses):
                     rate = argument("learning_rate", option="--lr")
                     raise GeneratorError(f"the training diverged at step {diverged}: lower {rate}")
-                losses += noted
-                remark = f"loss {losses[-1].loss:.4f}, noise floor {noise_floor():.4f}"
-                if near is not None and near <= len(earlier):
-                    generator.load_state_dict(earlier[near - 1])
-                earlier.clear()
-            elif stop_at_noise:
-                earlier.append({n: each.clone() for n, each in generator.state_dict().items()})
+                points += _means(losses, per_point, before)
+                remark = f"loss {points[-1].loss:.4f}, noise floor {noise_floor():.4f}"
+            elif stop is not None:
+                stop.keep()
             advance(1, remark)
-            if near is not None:
+            if stop is not None and stop.reached:
                 break
-    return Training(generator.cpu().eval(), tuple(losses), noise_floor())
+    return Training(generator.cpu().eval(), tuple(points), noise_floor())
+
+
+def _means(losses: Tensor, count: int, before: int) -> list[LossPoint]:
+    """The mean of each `count` losses, of the steps after `before`; a remainder is left out."""
+    parts = [part for part in losses.split(count) if len(part) == count]
+    return [LossPoint(before + n * count, part.mean().item()) for n, part in enumerate(parts, 1)]
 
 
 def _unread(device: torch.device) -> int:
@@ -167,11 +207,6 @@ def _unread(device: torch.device) -> int:
     A CPU checks every step: it has nothing to wait for, and further steps would be wasted.
     """
     return 1 if device.type == "cpu" else AT_ONCE
-
-
-def _first_at_most(most: float, losses: Tensor) -> int | None:
-    """The number, from 1, of the first loss that is at most `most`; None if there is none."""
-    return next((n for n, each in enumerate(losses.tolist(), 1) if each <= most), None)
 
 
 def _finite(values: Iterable[Tensor]) -> Tensor:
