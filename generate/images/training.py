@@ -32,10 +32,12 @@ from .distances.whitening import WhitenedDistance
 from .estimation.class_means import NoisyMeans, noisy_means
 from .estimation.class_shares import posterior_shares
 from .estimation.prior import GeneratorPrior
+from .estimation.template_prior import TemplatePrior
 from .estimation.variation import with_variation
 from .generators.conditional import ConditionalGenerator, GeneratorSpec
 from .generators.deformations import DeformedGenerator
 from .generators.registry import ImageGenerator
+from .spectral_basis import spectral_basis
 
 G = TypeVar("G", bound=ImageGenerator | DeformedGenerator)
 _UPDATE_EVERY: Final = 200
@@ -127,16 +129,16 @@ def train(
     generator = first_generator(release, means, settings.seed)
     spec = generator.spec
     means_alone = isinstance(release.feature_map, PixelFeatures)
-    prior = GeneratorPrior(
+    templates = TemplatePrior.fit(
         means,
-        spec.side,
-        objective.noise_variance,
-        spec.channels,
+        spec.classes,
+        spectral_basis(spec.side, spec.channels),
         use_envelope=means_alone,  # gains nothing where a network's features are released
     )
-    generator.start_from(torch.from_numpy(prior.start))
+    prior = GeneratorPrior(templates, objective.noise_variance)
+    generator.start_from(torch.from_numpy(templates.start))
     if means_alone:
-        generator.limit_factors(_LARGEST_FACTORS * prior.contrast)
+        generator.limit_factors(_LARGEST_FACTORS * templates.contrast)
     deformed = _deformed(generator, release).to(place)
     found = minimise_distance(
         deformed,
@@ -147,25 +149,24 @@ def train(
         stop_at_noise=means_alone,
     )
     made = Training(found.generator.whole().eval(), found.losses, found.noise_floor)
-    if prior.posterior_std < _NEGLIGIBLE_STD and not means_alone:
+    if templates.posterior_std < _NEGLIGIBLE_STD and not means_alone:
         return made
     most, pixels = (
         _RECORD_DIRECTIONS if means_alone else _POSTERIOR_DIRECTIONS,
         generator.template.shape[-1],
     )
     count = min(most, max(spec.factors, most * _USUAL_PIXELS // pixels))
-    posterior_deviations = prior.posterior_deviations(count, settings.seed) / math.sqrt(count)
+    posterior_deviations = templates.posterior_deviations(count, settings.seed) / math.sqrt(count)
     if not means_alone:
         return replace(made, generator=made.generator.with_factors(posterior_deviations))
-    record_deviations = prior.record_deviations(count, settings.seed) / math.sqrt(count)
+    record_deviations = templates.record_deviations(count, settings.seed) / math.sqrt(count)
+    uncertain = _POSTERIOR_VARIANCE_FACTOR * templates.posterior_std**2
     whole = with_variation(
         made.generator.cpu(),
         release,
         posterior_deviations,
         record_deviations,
-        known=math.sqrt(
-            max(prior.contrast**2 - _POSTERIOR_VARIANCE_FACTOR * prior.posterior_std**2, 0.0)
-        ),
+        known=math.sqrt(max(templates.contrast**2 - uncertain, 0.0)),
         seed=settings.seed,
     )
     return replace(made, generator=whole.eval())

@@ -6,14 +6,14 @@ from dataclasses import replace
 from typing import Final
 
 import numpy as np
-import torch
 
 from ....common.features.pixels import PixelFeatures
 from ....common.schema.image import ImageSchema
 from ....release.file.model import Release
+from ..spectral_basis import spectral_basis
 from .class_means import noisy_means
 from .denoising import Floats
-from .prior import GeneratorPrior
+from .template_prior import TemplatePrior
 
 _USUAL_SPREAD: Final = 0.3
 """Typical spread of the classes' brightness, relative to how much records differ from the common
@@ -108,6 +108,6 @@ def _common_image(release: Release) -> Floats:
     """The image that classes have in common, scaled to length 1, float64 (channels * side^2,)."""
     schema = release.schema
     assert isinstance(schema, ImageSchema)
-    no_noise = torch.zeros(len(schema.classes))
-    prior = GeneratorPrior(noisy_means(release), schema.side, no_noise, schema.channels)
+    basis = spectral_basis(schema.side, schema.channels)
+    prior = TemplatePrior.fit(noisy_means(release), len(schema.classes), basis)
     return prior.common / max(float(np.linalg.norm(prior.common)), 1e-9)

@@ -30,6 +30,7 @@ from ....common.errors import GeneratorError
 from ....common.schema.image import COLOUR, GREY, ImageSchema
 from ...output.generator_file import Spec
 from ..cosine_transform import cosines
+from ..spectral_basis import OPPONENTS
 from .networks.spec import require_form
 
 # A gallery's file holds coefficients, so the constants up to the weights of colours are part of its
@@ -44,7 +45,6 @@ _DEVIATION: Final = 0.18
 """Initial standard deviation of pixels."""
 _MIDDLE: Final = 0.47
 """Initial mean of pixels: photographs are a little darker than medium grey."""
-_OPPONENTS: Final = ((1.0, 1.0, 1.0), (1.0, 0.0, -1.0), (1.0, -2.0, 1.0))
 _VIVID: Final = 1.0, 0.3, 0.12
 """Amplitudes of brightness, yellow against blue, and purple against green."""
 _USUAL_SHIFT: Final = 1 / 8
@@ -179,7 +179,6 @@ def _colours(channels: int) -> NDArray[np.float64]:
     """Directions of brightness and, in colour, of colour differences among the channels."""
     if channels != COLOUR:
         return np.ones((1, 1))
-    opponents = np.array(_OPPONENTS)
-    lengths = np.linalg.norm(opponents, axis=1, keepdims=True)
-    colours: NDArray[np.float64] = np.array(_VIVID)[:, None] * opponents / lengths
+    lengths = np.linalg.norm(OPPONENTS, axis=1, keepdims=True)
+    colours: NDArray[np.float64] = np.array(_VIVID)[:, None] * OPPONENTS / lengths
     return colours

@@ -9,9 +9,10 @@ import torch
 from dpntk.common.sources import SourceOptions
 from dpntk.embed import PixelOptions, embed
 from dpntk.generate.images.estimation.class_means import NoisyMeans
-from dpntk.generate.images.estimation.prior import GeneratorPrior
+from dpntk.generate.images.estimation.template_prior import TemplatePrior
 from dpntk.generate.images.generators.conditional import ConditionalGenerator, GeneratorSpec
 from dpntk.generate.images.sampling import sample
+from dpntk.generate.images.spectral_basis import spectral_basis
 from dpntk.generate.images.training import train
 from dpntk.release import PrivacyParameters
 from dpntk.release.publishing.pipeline import unrecorded_release
@@ -51,9 +52,10 @@ def test_factors_are_as_large_as_contrast_allows() -> None:
 def test_contrast_is_what_classes_differ_by() -> None:
     bright = np.zeros((3, 64))
     bright[0, :32], bright[1, 32:], bright[2] = 0.6, 0.6, 0.3
-    unlike = GeneratorPrior(NoisyMeans(bright, np.full(3, 1e-6)), 8, torch.zeros(3)).contrast
+    basis = spectral_basis(8)
+    unlike = TemplatePrior.fit(NoisyMeans(bright, np.full(3, 1e-6)), 3, basis).contrast
     assert unlike == pytest.approx(0.3 * (2 / 3) ** 0.5, rel=0.02)
     alike = NoisyMeans(np.tile(bright[:1], (3, 1)), np.full(3, 1e-6))
-    assert GeneratorPrior(alike, 8, torch.zeros(3)).contrast < 0.01
+    assert TemplatePrior.fit(alike, 3, basis).contrast < 0.01
     single = NoisyMeans(bright[:1], np.full(1, 1e-6))
-    assert GeneratorPrior(single, 8, torch.zeros(1)).contrast == pytest.approx(0.3, rel=0.02)
+    assert TemplatePrior.fit(single, 1, basis).contrast == pytest.approx(0.3, rel=0.02)

@@ -33,8 +33,10 @@ from dpntk.generate.images.distances.running import RunningDistance
 from dpntk.generate.images.distances.whitening import WhitenedDistance
 from dpntk.generate.images.estimation.class_means import noisy_means
 from dpntk.generate.images.estimation.prior import GeneratorPrior
+from dpntk.generate.images.estimation.template_prior import TemplatePrior
 from dpntk.generate.images.generators.deformations import DeformedGenerator
 from dpntk.generate.images.generators.registry import new_generator
+from dpntk.generate.images.spectral_basis import spectral_basis
 from dpntk.generate.kernels.base import FeatureMatrix
 from dpntk.generate.kernels.plain_mmd import PlainMMD
 from dpntk.generate.kernels.reweighted_mmd import ReweightedDistance
@@ -87,7 +89,8 @@ def steps_taken(
         means = noisy_means(release)
         template = training.first_generator(release, means, seed=0)
         made: Any = DeformedGenerator(template).to(CARD)
-        prior = on_the_card(GeneratorPrior(means, SIDE, torch.ones(CLASSES)))
+        templates = TemplatePrior.fit(means, CLASSES, spectral_basis(SIDE))
+        prior = on_the_card(GeneratorPrior(templates, torch.ones(CLASSES)))
         penalty = lambda: prior.energy(template)  # noqa: E731
     else:
         assert isinstance(release.schema, ImageSchema)

@@ -27,12 +27,14 @@ from dpntk.generate import TrainingSettings
 from dpntk.generate.images.cosine_transform import cosines
 from dpntk.generate.images.estimation.class_means import NoisyMeans, noisy_means
 from dpntk.generate.images.estimation.class_shares import shrunk_shares
-from dpntk.generate.images.estimation.prior import (
-    GeneratorPrior,
+from dpntk.generate.images.estimation.prior import GeneratorPrior
+from dpntk.generate.images.estimation.spectrum import (
     Spectrum,
-    _negative_log_restricted_likelihood,
+    negative_log_restricted_likelihood,
 )
+from dpntk.generate.images.estimation.template_prior import TemplatePrior
 from dpntk.generate.images.generators.conditional import ConditionalGenerator, GeneratorSpec
+from dpntk.generate.images.spectral_basis import spectral_basis
 from dpntk.generate.images.training import first_generator, train, usual_settings
 from dpntk.release import PrivacyParameters, Release
 from dpntk.release.publishing.pipeline import unrecorded_release
@@ -40,6 +42,7 @@ from tests.helpers.releases import class_means
 
 TANGENT = TangentFeatures.draw(Pixels(64), fc_1l(60), outputs=10, levels=255, seed=0)
 JOINT = JointImageFeatures(TANGENT, 0.9)
+BASIS = spectral_basis(8)
 DIGITS = load_digits()
 MEANS = np.stack([DIGITS.data[DIGITS.target == label].mean(axis=0) / 16 for label in range(10)])
 
@@ -66,10 +69,8 @@ def digits(epsilon: float, feature_map: FeatureMap = JOINT, seed: int = 0) -> Re
     )
 
 
-def prior_of(release: Release, *, use_envelope: bool = True) -> GeneratorPrior:
-    noise = torch.as_tensor((release.noise_per_coordinate / release.class_weights) ** 2)
-    means = noisy_means(release)
-    return GeneratorPrior(means, 8, noise.float(), use_envelope=use_envelope)
+def prior_of(release: Release, *, use_envelope: bool = True) -> TemplatePrior:
+    return TemplatePrior.fit(noisy_means(release), 10, BASIS, use_envelope=use_envelope)
 
 
 def error(means: NDArray[np.float32]) -> float:
@@ -124,7 +125,7 @@ def test_next_to_no_noise_leaves_the_means_as_they_are() -> None:
 @pytest.mark.parametrize("classes", [1, 10])
 def test_means_without_noise_and_of_one_class_are_where_templates_begin(classes: int) -> None:
     means = NoisyMeans(MEANS[:classes], np.zeros(classes))
-    start = GeneratorPrior(means, 8, torch.zeros(classes)).start
+    start = TemplatePrior.fit(means, classes, BASIS).start
     assert np.abs(start - MEANS[:classes]).max() < 1e-6
 
 
@@ -133,7 +134,7 @@ def test_noise_on_a_single_class_is_taken_for_noise(label: int) -> None:
     """Draws of what its template may be are about as far from it as the true mean is."""
     true = np.kron(MEANS[label].reshape(8, 8), np.ones((3, 3))).reshape(1, -1)
     noisy = true + 0.25 * np.random.default_rng(label).standard_normal(true.shape)
-    prior = GeneratorPrior(NoisyMeans(noisy, np.full(1, 0.25)), 24, torch.full((1,), 0.01))
+    prior = TemplatePrior.fit(NoisyMeans(noisy, np.full(1, 0.25)), 1, spectral_basis(24))
     off = math.sqrt(np.mean((prior.start - true) ** 2))
     assert off < 0.7 * math.sqrt(np.mean((noisy.clip(0, 1) - true) ** 2))
     drawn = float(prior.posterior_deviations(1000, seed=0).square().mean().sqrt())
@@ -144,13 +145,14 @@ def test_noise_on_a_single_class_is_taken_for_noise(label: int) -> None:
 def test_of_colours_each_is_an_image_by_itself() -> None:
     """Three equal channels have the templates of one, but that more is known of the spectra."""
     colours = NoisyMeans(np.tile(MEANS, (1, 3)), np.full(10, 0.02))
-    prior = GeneratorPrior(colours, 8, torch.full((10,), 1e-4), channels=3)
+    prior = TemplatePrior.fit(colours, 10, spectral_basis(8, channels=3))
     assert np.abs(prior.start - np.tile(prior.start[:, :64], (1, 3))).max() < 1e-6
     assert np.abs(prior.start - colours.values).max() < 0.1
     generator = ConditionalGenerator(GeneratorSpec(side=8, classes=10, channels=3))
     generator.share()
     generator.start_from(torch.from_numpy(prior.start))
-    assert torch.isfinite(prior.energy(generator).detach())
+    whole = GeneratorPrior(prior, torch.full((10,), 1e-4))
+    assert torch.isfinite(whole.energy(generator).detach())
 
 
 @pytest.mark.parametrize("seed", range(2))
@@ -204,7 +206,8 @@ def test_waves_are_orthonormal_and_their_variance_falls() -> None:
 
 def test_the_prior_is_that_of_the_spectra() -> None:
     """Its energy is the sum of squares over variances, times the noise's variance over classes."""
-    prior = GeneratorPrior(None, 8, torch.tensor([0.1, 0.3]))
+    means = TemplatePrior.fit(None, 2, BASIS)
+    prior = GeneratorPrior(means, torch.tensor([0.1, 0.3]))
     torch.manual_seed(0)
     generator = ConditionalGenerator(GeneratorSpec(side=8, classes=2, factors=1, flows=1))
     generator.share()
@@ -215,7 +218,7 @@ def test_the_prior_is_that_of_the_spectra() -> None:
     generator.template[0, 0] += 0.5 * wave
     generator.template[1, 0] -= 0.5 * wave
     frequency = math.hypot(1, 1)
-    variance = 2 * prior.own.amplitude / (1 + (frequency / prior.own.cutoff) ** 2)
+    variance = 2 * means.own.amplitude / (1 + (frequency / means.own.cutoff) ** 2)
     wanted = (0.1 + 0.3) * 0.25 / variance / 2
     assert float(prior.energy(generator)) == pytest.approx(wanted, rel=1e-4)
 
@@ -224,7 +227,8 @@ def test_the_prior_is_that_of_the_spectra() -> None:
 def test_templates_are_sharper_than_means_where_means_are_told_from_noise(
     noise: float, sharp: float
 ) -> None:
-    prior = GeneratorPrior(NoisyMeans(MEANS, np.full(10, noise)), 8, torch.full((10,), 0.1))
+    means = TemplatePrior.fit(NoisyMeans(MEANS, np.full(10, noise)), 10, BASIS)
+    prior = GeneratorPrior(means, torch.full((10,), 0.1))
     generator = ConditionalGenerator(GeneratorSpec(side=8, classes=10, factors=1, flows=1))
     generator.share()
     generator.factors.data.zero_()
@@ -232,9 +236,9 @@ def test_templates_are_sharper_than_means_where_means_are_told_from_noise(
     wave = torch.from_numpy(np.outer(cosines(8)[4], cosines(8)[3]).flatten()).float()
     generator.template[0, 0] += wave
     generator.template[1, 0] -= wave
-    fallen = math.hypot(4, 3) / prior.own.cutoff
-    of_means = prior.own.amplitude / (1 + fallen**4)
-    of_sharp = 2 * prior.own.amplitude / (1 + fallen**2)
+    fallen = math.hypot(4, 3) / means.own.cutoff
+    of_means = means.own.amplitude / (1 + fallen**4)
+    of_sharp = 2 * means.own.amplitude / (1 + fallen**2)
     wanted = 2 * 0.1 / (of_means + sharp * (of_sharp - of_means)) / 10
     assert float(prior.energy(generator)) == pytest.approx(wanted, rel=1e-3)
 
@@ -256,15 +260,16 @@ def test_the_prior_gives_way_where_there_is_little_noise() -> None:
     torch.manual_seed(0)
     generator = ConditionalGenerator(GeneratorSpec(side=8, classes=2, factors=2, flows=1))
     generator.requires_grad_(requires_grad=False)
+    means = TemplatePrior.fit(None, 2, BASIS)
     much, some, little = (
-        float(GeneratorPrior(None, 8, torch.full((2,), variance)).energy(generator)) / variance
+        float(GeneratorPrior(means, torch.full((2,), variance)).energy(generator)) / variance
         for variance in (1e-2, 9e-6, 1e-8)
     )
     assert some == pytest.approx(much / 2, rel=1e-2)
     assert little < much / 500
 
 
-def covariance(prior: GeneratorPrior) -> NDArray[np.float64]:
+def covariance(prior: TemplatePrior) -> NDArray[np.float64]:
     """Of a class mean's deviation, written out, (64, 64)."""
     waves = np.kron(cosines(8), cosines(8))
     inside = waves.T @ (prior.own.variances(8)[:, None] * waves)
@@ -278,9 +283,8 @@ def test_classes_differ_least_where_all_together_are_black_or_white() -> None:
     grey = MEANS.mean(axis=0)
     assert np.corrcoef(envelope, np.sqrt(grey * (1 - grey)))[0, 1] > 0.9
     assert envelope[grey < 0.01].mean() < 0.4
-    exact, no_noise = NoisyMeans(MEANS, np.zeros(10)), torch.zeros(10)
-    inverted = NoisyMeans(1 - MEANS, np.zeros(10))
-    one, other = (GeneratorPrior(means, 8, no_noise).envelope for means in (exact, inverted))
+    exact, inverted = (NoisyMeans(means, np.zeros(10)) for means in (MEANS, 1 - MEANS))
+    one, other = (TemplatePrior.fit(means, 10, BASIS).envelope for means in (exact, inverted))
     assert np.allclose(one, other, atol=1e-6)
 
 
@@ -300,8 +304,9 @@ def planted(seed: int, noise: NDArray[np.float64]) -> tuple[NDArray[np.float64],
     return true, NoisyMeans(true + noise[:, None] * random.standard_normal(true.shape), noise)
 
 
-def prior_of_planted(means: NoisyMeans) -> GeneratorPrior:
-    return GeneratorPrior(means, SIDE, torch.zeros(len(means.noise)), use_envelope=False)
+def prior_of_planted(means: NoisyMeans, channels: int = 1) -> TemplatePrior:
+    basis = spectral_basis(SIDE, channels)
+    return TemplatePrior.fit(means, len(means.noise), basis, use_envelope=False)
 
 
 @pytest.mark.parametrize("noise", [RARE, np.full(5, 0.05)], ids=["rare classes", "equal"])
@@ -348,7 +353,7 @@ def test_colour_differences_have_an_amplitude_of_their_own(of_colours: float) ->
     true = 0.5 + np.einsum("dc,kdp->kcp", opponents, deviations).reshape(5, -1)
     noise = np.full(5, 0.1)
     means = NoisyMeans(true + 0.1 * random.standard_normal(true.shape), noise)
-    prior = GeneratorPrior(means, SIDE, torch.zeros(5), channels=3, use_envelope=False)
+    prior = prior_of_planted(means, channels=3)
     assert 0.4 * of_colours < prior.own.of_colours < 2.5 * of_colours
     assert prior.own.amplitude == pytest.approx(PLANTED.amplitude, rel=0.5)
     off = (prior.start - true).reshape(5, 3, -1)
@@ -368,7 +373,7 @@ def test_deviations_are_as_probable_as_differences_between_classes_are() -> None
         return (exponent + float(np.linalg.slogdet(covariance)[1])) / 2
 
     few, many = 0.1 + noise, 2.0 + noise
-    found = _negative_log_restricted_likelihood(seen, many) - _negative_log_restricted_likelihood(
+    found = negative_log_restricted_likelihood(seen, many) - negative_log_restricted_likelihood(
         seen, few
     )
     assert found == pytest.approx(dense(many) - dense(few), abs=1e-4)
