@@ -12,6 +12,7 @@ from ....common.display.console import Advance
 from ....common.runtime.threads import Each
 from .energy import Energy
 from .goal import Goal
+from .metropolis import try_swaps_with
 
 
 class Moves(ABC):
@@ -46,6 +47,5 @@ class Moves(ABC):
         """
         columns = self._goal.some_columns(self._random)
         energies = [*self._energies, condition]
-        self._goal.tangents.swap_with(
-            records, others, self._theta, columns, self._random, energies, self._each
-        )
+        form = self._goal.tangents.linear_form(self._theta)
+        try_swaps_with(form, records, others, columns, self._random, energies, self._each)

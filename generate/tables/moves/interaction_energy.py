@@ -9,7 +9,7 @@ from ....common.schema.encoding import Block
 from .contrasts import Contrasts
 from .interactions import Interactions
 from .learning_rates import LearningRates
-from .relu_features import exchange_rows
+from .metropolis import exchange_rows
 
 
 class InteractionEnergy:

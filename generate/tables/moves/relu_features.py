@@ -1,4 +1,4 @@
-"""Tangent features of one hidden layer of ReLU units, updated as columns of rows change."""
+"""Tangent features of one hidden layer of ReLU units, column by column."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-import numpy as np
 import torch
 from torch import Tensor
 
@@ -14,14 +13,9 @@ from ....common.features.base import FeatureMap
 from ....common.features.joint import JointFeatures
 from ....common.features.ntk.layers import Activation, Linear
 from ....common.features.ntk.map import TangentFeatures
-from ....common.runtime.threads import Each, finish
+from ....common.runtime.threads import Each
 from ....common.schema.encoding import Block
-from .counts import Counts
-from .energy import Energy
 
-_PAIRS: Final = 1024
-"""Pairs of rows in a batch: with fewer, threads wait for the interpreter; with many more, the
-working set does not fit into a processor's cache."""
 _BATCH: Final = 2_000
 
 
@@ -66,7 +60,7 @@ class ReluFeatures:
 
     def along(self, theta: Tensor, records: Tensor, each: Each = map) -> Tensor:
         """<theta, phi(x)> for records (n, record size), values 0..1, computed by `each`, (n,)."""
-        return torch.cat(list(each(self._along(theta), records.split(_BATCH))))
+        return torch.cat(list(each(self.linear_form(theta), records.split(_BATCH))))
 
     def _sum(self, records: Tensor) -> Tensor:
         hidden, scale, deltas = self._pass(records)
@@ -137,83 +131,7 @@ class ReluFeatures:
             found.append(mean(with_column, square + longer, product + nearer))
         return torch.stack(found) - mean(sums, square, product)
 
-    def swap(
-        self,
-        records: Tensor,
-        theta: Tensor,
-        blocks: Sequence[Block],
-        random: np.random.Generator,
-        energies: Sequence[Energy] = (),
-        each: Each = map,
-    ) -> None:
-        """Pair rows at random, and try to swap the values of each column in turn.
-
-        Args:
-            records: (n, record size), values 0..1, changed in place.
-            theta: (d,).
-            blocks: columns whose values are swapped.
-            random: pairs the rows, and decides.
-            energies: further parts of the energy.
-            each: distributes the work; the result does not depend on how.
-        """
-        form = self._along(theta)
-        order = torch.from_numpy(random.permutation(len(records))[: len(records) // 2 * 2])
-        parts = order.split(2 * _PAIRS)
-
-        def exchange(rows: Tensor, draws: np.random.Generator) -> None:
-            here = records.index_select(0, rows)
-            form.swap(here, blocks, draws, energies)
-            records.index_copy_(0, rows, here)
-
-        _share(exchange, parts, random, each)
-
-    def swap_with(
-        self,
-        records: Tensor,
-        others: Tensor,
-        theta: Tensor,
-        blocks: Sequence[Block],
-        random: np.random.Generator,
-        energies: Sequence[Energy] = (),
-        each: Each = map,
-    ) -> None:
-        """Try to swap values of each row with some other row, which is then restored.
-
-        Args are those of `swap`, and `others`: rows that values are taken from, (k, record size).
-        """
-        form = self._along(theta)
-
-        def lent(rows: Tensor, draws: np.random.Generator) -> None:
-            chosen = torch.from_numpy(draws.integers(len(others), size=len(rows)))
-            both = torch.cat([rows, others[chosen]])
-            form.swap(both, blocks, draws, energies)
-            rows.copy_(both[: len(rows)])
-
-        _share(lent, records.split(_PAIRS), random, each)
-
-    def resample(
-        self,
-        records: Tensor,
-        others: Tensor,
-        theta: Tensor,
-        blocks: Sequence[Block],
-        random: np.random.Generator,
-        tables: Counts | None = None,
-        each: Each = map,
-    ) -> None:
-        """Try to replace each row's value in each column by that of some other row.
-
-        Args are those of `swap_with`, and `tables`: energy that the other rows follow; None if
-        their columns are independent.
-        """
-        form = self._along(theta)
-
-        def replaced(rows: Tensor, draws: np.random.Generator) -> None:
-            form.resample(rows, others, blocks, draws, tables)
-
-        _share(replaced, records.split(2 * _PAIRS), random, each)
-
-    def _along(self, theta: Tensor) -> _LinearForm:
+    def linear_form(self, theta: Tensor) -> LinearForm:
         """<theta, phi(x)> as a function of x."""
         parts = {name: theta[place] for name, place in self._places.items()}
         root = self._outputs**0.5
@@ -221,7 +139,7 @@ class ReluFeatures:
         towards = parts["weight_1"].view_as(self._weight) * self._readout[:, None]
         towards += outer[:, None] * self._weight
         constants = parts["bias_1"] * self._readout + outer * self._bias
-        return _LinearForm(
+        return LinearForm(
             weights=torch.cat([self._weight, towards]).T.contiguous(),
             biases=torch.cat([self._bias, constants]),
             constant=root * parts["output_bias"],
@@ -236,52 +154,9 @@ class ReluFeatures:
         return norm
 
 
-def _share(
-    move: Callable[[Tensor, np.random.Generator], None],
-    parts: Sequence[Tensor],
-    random: np.random.Generator,
-    each: Each,
-) -> None:
-    """Move parts of the rows, each with its own draws, so that scheduling does not matter."""
-    draws = random.spawn(len(parts))
-    finish(each(lambda part: move(*part), zip(parts, draws, strict=True)))
-
-
-def _differences(old: Tensor, new: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    """How two tensors (n, k) differ.
-
-    Returns:
-        The rows in which they do, int64 (m,); there, the second minus the first, (m, k), and the
-        same of their squared norms, (m,).
-    """
-    change = new - old
-    rows = change.any(dim=1).nonzero()[:, 0]
-    change = change.index_select(0, rows)
-    return rows, change, torch.linalg.vecdot(change, change + 2 * old.index_select(0, rows))
-
-
-def _accepted(gain: Tensor, random: np.random.Generator) -> Tensor:
-    """Which of some moves are made, with probability min(1, exp(gain)): int64 (m,)."""
-    chance = torch.from_numpy(-random.standard_exponential(len(gain), dtype=np.float32))
-    return (chance < gain).nonzero()[:, 0]
-
-
-def exchange_rows(one: Tensor, other: Tensor, rows: Tensor) -> None:
-    """Swap some rows, int64 (m,), of two tensors, in place."""
-    given = one.index_select(0, rows)
-    _replace(rows, rows, (other, one))
-    other.index_copy_(0, rows, given)
-
-
-def _replace(rows: Tensor, by: Tensor, *pairs: tuple[Tensor, Tensor]) -> None:
-    """Copy some rows of each first tensor to rows of the second: indexing takes twice as long."""
-    for new, old in pairs:
-        old.index_copy_(0, rows, new.index_select(0, by))
-
-
 @dataclass(frozen=True, eq=False)
-class _LinearForm:
-    """<theta, phi(x)> for a given theta, updated as single columns of x change.
+class LinearForm:
+    """<theta, phi(x)> for a given theta, as a function of sums over columns of x.
 
     Attributes:
         weights: of h, and of what each unit adds to <theta, phi(x)> if h > 0, before normalisation,
@@ -298,89 +173,14 @@ class _LinearForm:
 
     def __call__(self, records: Tensor) -> Tensor:
         """Its value for records (n, record size), (n,)."""
-        sums = torch.addmm(self.biases, records, self.weights)
-        return self._of(sums, torch.linalg.vecdot(records, records))
+        return self.value(self.sums(records), torch.linalg.vecdot(records, records))
 
-    def swap(
-        self,
-        records: Tensor,
-        blocks: Sequence[Block],
-        random: np.random.Generator,
-        energies: Sequence[Energy] = (),
-    ) -> None:
-        """Swap values between the first half of the rows and the second, in place.
+    def sums(self, records: Tensor) -> Tensor:
+        """What a value follows from besides |x|^2, (n, 2 k); a column adds x @ `weights` there."""
+        return torch.addmm(self.biases, records, self.weights)
 
-        Pairs of rows that have the same value are left out: in many columns, most have.
-        """
-        further = [energy.swap_gains(records) for energy in energies]
-        half = len(records) // 2
-        sums = torch.addmm(self.biases, records, self.weights)
-        square = torch.linalg.vecdot(records, records)
-        value = self._of(sums, square)
-        for block in blocks:
-            place = block.place
-            one, other = records[:half, place], records[half:, place]
-            pairs, change, longer = _differences(one, other)
-            rows = torch.cat([pairs, pairs + half])
-            new_square = square.index_select(0, rows) + torch.cat([longer, -longer])
-            difference = change @ self.weights[place]
-            new_sums = sums.index_select(0, rows)
-            new_sums[: len(pairs)] += difference
-            new_sums[len(pairs) :] -= difference
-            new_value = self._of(new_sums, new_square)
-            gain = (new_value - value.index_select(0, rows)).view(2, len(pairs)).sum(dim=0)
-            gain = gain + sum(gains.gain(block, pairs) for gains in further)
-            taken = _accepted(gain, random)
-            chosen, moved = pairs[taken], torch.cat([taken, taken + len(pairs)])
-            exchange_rows(one, other, chosen)
-            new = (new_sums, sums), (new_square, square), (new_value, value)
-            _replace(rows[moved], moved, *new)
-            for gains in further:
-                gains.accept(block, chosen)
-
-    def resample(
-        self,
-        records: Tensor,
-        others: Tensor,
-        blocks: Sequence[Block],
-        random: np.random.Generator,
-        tables: Counts | None,
-    ) -> None:
-        """Replace whole rows by others, and then values of single columns, in place."""
-        sums = torch.addmm(self.biases, records, self.weights)
-        square = torch.linalg.vecdot(records, records)
-        value = self._of(sums, square)
-        # The others follow the tables' distribution, so its energy cancels when whole rows are
-        # taken.
-        new = others[torch.from_numpy(random.integers(len(others), size=len(records)))]
-        new_sums = torch.addmm(self.biases, new, self.weights)
-        new_square = torch.linalg.vecdot(new, new)
-        new_value = self._of(new_sums, new_square)
-        chosen = _accepted(new_value - value, random)
-        whole = (new, records), (new_sums, sums), (new_square, square), (new_value, value)
-        _replace(chosen, chosen, *whole)
-        copies = None if tables is None else tables.copy_gains(records, others)
-        for block in blocks:
-            place = block.place
-            source = torch.from_numpy(random.integers(len(others), size=len(records)))
-            old, new = records[:, place], others[source, place]
-            rows, change, longer = _differences(old, new)
-            source = source[rows]
-            new_square = square.index_select(0, rows) + longer
-            new_sums = sums.index_select(0, rows)
-            new_sums += change @ self.weights[place]
-            new_value = self._of(new_sums, new_square)
-            gain = new_value - value.index_select(0, rows)
-            if copies is not None:
-                gain += copies.gain(block, rows, source)
-            taken = _accepted(gain, random)
-            chosen = rows[taken]
-            _replace(chosen, chosen, (new, old))
-            _replace(chosen, taken, (new_sums, sums), (new_square, square), (new_value, value))
-            if copies is not None:
-                copies.accept(block, chosen, source[taken])
-
-    def _of(self, sums: Tensor, square: Tensor) -> Tensor:
+    def value(self, sums: Tensor, square: Tensor) -> Tensor:
+        """Its value, (n,), from `sums` and the squared norms |x|^2, (n,)."""
         hidden, towards = sums.chunk(2, dim=1)
         hidden = hidden.relu()
         active = hidden.sign()

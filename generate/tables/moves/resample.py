@@ -34,6 +34,7 @@ from ....common.runtime.threads import Each
 from .base import Moves
 from .counts import Counts
 from .goal import Goal
+from .metropolis import try_replacements
 
 RIDGE: Final = 0.07
 """The ridge, in standard deviations of the noise on an entry of mu. Chosen on held-out rows
@@ -100,6 +101,5 @@ class ResamplingMoves(Moves):
     def _replace(self, records: Tensor) -> None:
         goal, random = self._goal, self._random
         columns = goal.some_columns(random)
-        goal.tangents.resample(
-            records, self.others, self._theta, columns, random, self._tables, self._each
-        )
+        form = goal.tangents.linear_form(self._theta)
+        try_replacements(form, records, self.others, columns, random, self._tables, self._each)

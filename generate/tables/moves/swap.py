@@ -36,6 +36,7 @@ from .counts import Counts
 from .goal import Departures, Goal
 from .interaction_energy import InteractionEnergy
 from .interactions import find_interactions
+from .metropolis import try_swaps
 
 _WINDOW: Final = 10
 """Rounds between checks whether the distance of the mean features still falls."""
@@ -125,5 +126,6 @@ class SwapMoves(Moves):
         self._theta = (self._theta + self._rate * self._step) / held
         finish(self._each(lambda energy: energy.learn(records), self._energies))
         columns = goal.some_columns(self._random)
-        goal.tangents.swap(records, self._theta, columns, self._random, self._energies, self._each)
+        form = goal.tangents.linear_form(self._theta)
+        try_swaps(form, records, columns, self._random, self._energies, self._each)
         return float(missing.square().sum())

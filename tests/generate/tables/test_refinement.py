@@ -31,6 +31,7 @@ from dpntk.generate.tables.generators.knots import TableGenerator, TableGenerato
 from dpntk.generate.tables.marginals.matching import match_marginals
 from dpntk.generate.tables.marginals.released import marginals_of
 from dpntk.generate.tables.moves.goal import STRENGTH, Goal, strength
+from dpntk.generate.tables.moves.metropolis import try_replacements, try_swaps
 from dpntk.generate.tables.moves.relu_features import ReluFeatures, has_relu_features
 from dpntk.generate.tables.moves.resample import ResamplingMoves
 from dpntk.generate.tables.moves.swap import SwapMoves
@@ -213,7 +214,8 @@ def test_two_rows_exchange_what_makes_their_features_fit_better(
 ) -> None:
     """Column by column, each seen as the rows then are; the features are the kernel's."""
     records, _ = read(table, PEOPLE)
-    theta, tangents = steep(tangent_map, sizes), ReluFeatures(tangent_map)
+    theta = steep(tangent_map, sizes)
+    form = ReluFeatures(tangent_map).linear_form(theta)
     kept, compared = 0, 0
     for first in range(0, 400, 2):
         wanted, sure = records[first : first + 2].copy(), True
@@ -226,7 +228,7 @@ def test_two_rows_exchange_what_makes_their_features_fit_better(
             if gain > 0:
                 wanted, kept = other, kept + 1
         now = torch.from_numpy(records[first : first + 2].copy())
-        tangents.swap(now, theta, BLOCKS, np.random.default_rng(0))
+        try_swaps(form, now, BLOCKS, np.random.default_rng(0))
         assert not sure or np.array_equal(now.numpy(), wanted)
         compared += sure
     assert compared > 50
@@ -239,10 +241,10 @@ def test_exchanges_keep_every_columns_values_and_gain(
     records, _ = read(table, PEOPLE)
     before, now = records.copy(), torch.from_numpy(records.copy())
     theta = steep(tangent_map, {"weight_1": 1.0, "bias_1": 1.0, "readout": 1.0})
-    tangents, random = ReluFeatures(tangent_map), np.random.default_rng(0)
+    form, random = ReluFeatures(tangent_map).linear_form(theta), np.random.default_rng(0)
     gains = [RowFeatures(tangent_map, before).inner(theta).double()]
     for _ in range(3):
-        tangents.swap(now, theta, BLOCKS, random)
+        try_swaps(form, now, BLOCKS, random)
         gains.append(RowFeatures(tangent_map, now.numpy()).inner(theta).double())
     sums = [float(gain.sum()) for gain in gains]
     assert sums == sorted(sums)
@@ -262,14 +264,15 @@ def test_what_comes_of_rows_does_not_depend_on_who_shares_the_work(
     start = torch.from_numpy(random.random((7001, PEOPLE.record_size), dtype=np.float32))
     theta = steep(tangent_map, {"weight_1": 1.0, "bias_1": 1.0, "readout": 1.0})
     tangents = ReluFeatures(tangent_map)
+    form = tangents.linear_form(theta)
 
     def rows_and_mean(each: Each) -> tuple[torch.Tensor, torch.Tensor]:
         rows, chances = start.clone(), np.random.default_rng(1)
         for _ in range(2):
             if replace_values:
-                tangents.resample(rows, start, theta, BLOCKS, chances, None, each)
+                try_replacements(form, rows, start, BLOCKS, chances, None, each)
             else:
-                tangents.swap(rows, theta, BLOCKS, chances, each=each)
+                try_swaps(form, rows, BLOCKS, chances, each=each)
         return rows, tangents.mean(rows, each)
 
     threads = torch.get_num_threads()
@@ -301,10 +304,10 @@ def test_arrangements_are_as_likely_as_theta_says(tangent_map: TangentFeatures) 
         for each in (rows, crossed)
     )
     theta *= 1.0 / (straight - cross)  # the first is e times as likely
-    tangents, chances = ReluFeatures(tangent_map), np.random.default_rng(0)
+    form, chances = ReluFeatures(tangent_map).linear_form(theta), np.random.default_rng(0)
     now, found = torch.from_numpy(rows.copy()), 0
     for _ in range(4000):
-        tangents.swap(now, theta, [BLOCKS[3]], chances)
+        try_swaps(form, now, [BLOCKS[3]], chances)
         apart = now[:, other.start] != now[:, town.start + 1]
         found += int(not apart.any())
     assert found / 4000 == pytest.approx(np.e / (1 + np.e), abs=0.03)
@@ -316,7 +319,7 @@ def test_a_row_takes_what_makes_its_features_fit_better(
     """All of another row, or column by column; that row stays as it is."""
     records, _ = read(table, PEOPLE)
     theta = steep(tangent_map, {"weight_1": 1.0, "bias_1": 1.0, "readout": 1.0})
-    tangents, taken, compared = ReluFeatures(tangent_map), 0, 0
+    form, taken, compared = ReluFeatures(tangent_map).linear_form(theta), 0, 0
     for first in range(0, 400, 2):
         wanted, other, sure = records[first : first + 1].copy(), records[first + 1 :][:1], True
         for place in (slice(None), *(block.place for block in BLOCKS)):
@@ -330,7 +333,7 @@ def test_a_row_takes_what_makes_its_features_fit_better(
             if gain > 0:
                 wanted, taken = new, taken + 1
         now = torch.from_numpy(records[first : first + 2].copy())
-        tangents.resample(now[:1], now[1:], theta, BLOCKS, np.random.default_rng(0))
+        try_replacements(form, now[:1], now[1:], BLOCKS, np.random.default_rng(0))
         assert not sure or np.array_equal(now[:1].numpy(), wanted)
         assert np.array_equal(now[1:].numpy(), other)
         compared += sure
@@ -352,11 +355,11 @@ def test_replaced_values_are_as_likely_as_others_and_theta_say(
     others = torch.from_numpy(both[[0, 1, 1, 1]])
     now = torch.from_numpy(np.repeat(both[1:], 4000, axis=0))
     for _ in range(30):
-        tangents.resample(now, others, theta, [BLOCKS[3]], chances)
+        try_replacements(tangents.linear_form(theta), now, others, [BLOCKS[3]], chances)
     found = float(now[:, town.start].mean())
     assert found == pytest.approx(0.25 * np.e / (0.25 * np.e + 0.75), abs=0.03)
     now = torch.from_numpy(np.repeat(both[1:], 4000, axis=0))
-    tangents.resample(now, others, 0 * theta, BLOCKS, chances)
+    try_replacements(tangents.linear_form(0 * theta), now, others, BLOCKS, chances)
     assert float(now[:, town.start].mean()) == pytest.approx(0.25, abs=0.03)
 
 

@@ -25,6 +25,7 @@ from dpntk.generate.tables.dependence.product_departures import (
     mean_products,
 )
 from dpntk.generate.tables.moves.copula_energy import CopulaEnergy
+from dpntk.generate.tables.moves.metropolis import try_swaps
 from dpntk.generate.tables.moves.relu_features import ReluFeatures
 
 ROWS = 4000
@@ -55,13 +56,13 @@ def arranged(
     """Rows after swaps by this energy alone."""
     main = parts_of(TangentOptions(width=4).draw(SCHEMA)).main
     assert isinstance(main, TangentFeatures)
-    features, rows = ReluFeatures(main), rows.clone()
+    form, rows = ReluFeatures(main).linear_form(torch.zeros(main.dimension)), rows.clone()
     numbers = {block.first: -1 for block in blocks_of(SCHEMA)}
     energy = CopulaEnergy(pairs, numbers, rows, products)
-    random, theta = np.random.default_rng(3), torch.zeros(main.dimension)
+    random = np.random.default_rng(3)
     for _ in range(150):
         energy.learn(rows)
-        features.swap(rows, theta, list(blocks_of(SCHEMA)), random, [energy])
+        try_swaps(form, rows, blocks_of(SCHEMA), random, [energy])
     return rows
 
 

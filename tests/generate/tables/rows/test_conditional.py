@@ -27,6 +27,7 @@ from dpntk.generate.tables import refinement
 from dpntk.generate.tables.columns.estimation import estimate_columns
 from dpntk.generate.tables.moves.conditioned import ConditionEnergy
 from dpntk.generate.tables.moves.energy import Energy
+from dpntk.generate.tables.moves.metropolis import try_swaps_with
 from dpntk.generate.tables.moves.relu_features import ReluFeatures
 from dpntk.generate.tables.moves.swap import SwapMoves
 from dpntk.generate.tables.refinement import refinement_of
@@ -133,7 +134,8 @@ def test_rows_that_do_not_hear_of_their_condition_would_be_seen(
         goal = self._goal
         columns = goal.some_columns(self._random)
         nothing = torch.zeros_like(goal.mean)
-        goal.tangents.swap_with(records, others, nothing, columns, self._random, [given])
+        form = goal.tangents.linear_form(nothing)
+        try_swaps_with(form, records, others, columns, self._random, [given])
 
     monkeypatch.setattr(SwapMoves, "swap_with", deaf)
     rows = draw(COUNT, "kind = yew").table
@@ -199,9 +201,9 @@ def test_the_law_under_a_condition_is_exact() -> None:
     before = law.clone()
     given = ConditionEnergy(parse_condition("left = oak", schema.by_name), schema, 0)
     tangents = ReluFeatures(draw_network((Linear(4), Activation("relu")), (6,)))
-    theta = torch.zeros(tangents.mean(rows[:10]).shape)
+    form = tangents.linear_form(torch.zeros(tangents.mean(rows[:10]).shape))
     for _ in range(30):
-        tangents.swap_with(rows, law, theta, blocks, random, [Agreeing(), given])
+        try_swaps_with(form, rows, law, blocks, random, [Agreeing(), given])
     assert bool(given.holds(rows).all())
     shares = rows[:, 3:].mean(dim=0)
     assert shares.tolist() == pytest.approx(
