@@ -42,7 +42,7 @@ from .marginals.matching import round_to_steps
 from .marginals.released import is_noise
 from .moves.base import Moves
 from .moves.conditioned import ConditionEnergy, Pool
-from .moves.counts import Counts
+from .moves.count_energy import CountEnergy
 from .moves.goal import Departures, Goal
 from .moves.relu_features import ReluFeatures, has_relu_features
 from .moves.resample import ResamplingMoves
@@ -224,7 +224,7 @@ class Refinement:
             return SwapMoves(goal, random, each, others)
         tables, of_all = None, self.goal_of_all().counts
         if of_all is not None:
-            tables = Counts(of_all, self._rows_of_all(rows))
+            tables = CountEnergy(of_all, self._rows_of_all(rows))
             tables.initialise(records, goal.blocks, random)
         return ResamplingMoves(goal, records.clone(), tables, random, each)
 

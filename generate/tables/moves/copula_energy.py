@@ -23,7 +23,7 @@ from ..dependence.attenuation import ProductEvidence, attenuated
 from ..dependence.copula import PairCopulas, table_of
 from ..dependence.correlation_matrix import LEAST_EIGENVALUE, as_correlations
 from ..dependence.normal_scores import NormalScores
-from .correlations import ProductGains
+from .correlation_energy import ProductGains
 from .learning_rates import LearningRates
 
 _LEAST: Final = 1e-3

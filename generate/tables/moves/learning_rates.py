@@ -32,7 +32,7 @@ class LearningRates:
     """The rates of some coefficients.
 
     Args:
-        ridge: what holds each of them back, of any shape: a coefficient stays where `missing` is
+        ridge: what holds each of them back, of any shape: a coefficient stays where the residual is
             this many times itself.
 
     Attributes:
@@ -44,16 +44,16 @@ class LearningRates:
         self._ridge = ridge
         self._turns = self._change = self.lead = torch.zeros_like(ridge)
 
-    def step(self, coefficients: Tensor, missing: Tensor) -> Tensor:
+    def step(self, coefficients: Tensor, residual: Tensor) -> Tensor:
         """The next coefficients.
 
         Args:
             coefficients: the last ones, shaped like the ridge.
-            missing: what the rows still lack, shaped alike.
+            residual: what the rows still lack, shaped alike.
         """
         rate = _RATE / (1 + self._turns / _TURNS)
         # The ridge is implicit, at the new coefficients: else a large one would make steps diverge.
-        found: Tensor = (coefficients + rate * missing) / (1 + rate * self._ridge)
+        found: Tensor = (coefficients + rate * residual) / (1 + rate * self._ridge)
         change = found - coefficients
         self._turns = self._turns + (change * self._change < 0)
         self._change, self.lead = change, _LEAD * change

@@ -16,7 +16,7 @@ from torch import Tensor
 
 from ....common.runtime.threads import Each, finish
 from ....common.schema.encoding import Block
-from .counts import Counts
+from .count_energy import CountEnergy
 from .energy import Energy
 from .relu_features import LinearForm
 
@@ -82,7 +82,7 @@ def try_replacements(
     others: Tensor,
     blocks: Sequence[Block],
     random: np.random.Generator,
-    tables: Counts | None = None,
+    tables: CountEnergy | None = None,
     each: Each = map,
 ) -> None:
     """Try to replace each row, and then its value in each column, by those of some other row.
@@ -148,7 +148,7 @@ def _replace_values(
     others: Tensor,
     blocks: Sequence[Block],
     random: np.random.Generator,
-    tables: Counts | None,
+    tables: CountEnergy | None,
 ) -> None:
     """Replace whole rows by others, and then values of single columns, in place."""
     sums = form.sums(records)

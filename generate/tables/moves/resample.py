@@ -6,9 +6,9 @@ Noise hides every single column of such a class, but not its mean feature as a w
     P(x)  ~  P_0(x) exp <theta, phi(x)>.
 
 P_0 has the columns of all classes, shifted and widened according to the mean feature of the class
-(`columns.tilts`). Their dependence follows a tree of the tables of all classes (`counts`), if there
-are any, because the class's own tables are lost in noise. It is only a tree, because a row of the
-class may be an outlier in many columns at once: there, the small effects of hundreds of pairs,
+(`columns.tilts`). Their dependence follows a tree of the tables of all classes (`count_energy`), if
+there are any, because the class's own tables are lost in noise. It is only a tree, because a row of
+the class may be an outlier in many columns at once: there, the small effects of hundreds of pairs,
 learnt where rows are frequent, would add up. The mean feature of all classes is left out of P_0, as
 it would suppress what is particular to the class. So are products of numbers: they matter most for
 outliers, and so does their noise.
@@ -32,7 +32,7 @@ from torch import Tensor
 from ....common.display.console import Advance
 from ....common.runtime.threads import Each
 from .base import Moves
-from .counts import Counts
+from .count_energy import CountEnergy
 from .goal import Goal
 from .metropolis import try_replacements
 
@@ -68,7 +68,7 @@ class ResamplingMoves(Moves):
         self,
         goal: Goal,
         others: Tensor,
-        tables: Counts | None,
+        tables: CountEnergy | None,
         random: np.random.Generator,
         each: Each = map,
     ) -> None:
@@ -88,9 +88,9 @@ class ResamplingMoves(Moves):
         for done in range(_ROUNDS):
             if done % _WINDOW == 0:
                 advance(0, f"round {done} of {_ROUNDS}")
-            missing = goal.mean - goal.tangents.mean(records, self._each)
+            residual = goal.mean - goal.tangents.mean(records, self._each)
             # The ridge is implicit, at the new theta: else a large one would make steps diverge.
-            self._theta = (self._theta + _RATE * missing) / (1 + _RATE * ridge)
+            self._theta = (self._theta + _RATE * residual) / (1 + _RATE * ridge)
             self._replace(records)
 
     def continue_chain(self, records: Tensor) -> None:

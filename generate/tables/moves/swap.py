@@ -31,8 +31,8 @@ from ....common.display.console import Advance
 from ....common.runtime.threads import Each, finish
 from ..dependence.attenuation import ProductEvidence
 from .base import Moves
-from .correlations import Correlations
-from .counts import Counts
+from .correlation_energy import CorrelationEnergy
+from .count_energy import CountEnergy
 from .goal import Departures, Goal
 from .interaction_energy import InteractionEnergy
 from .interactions import find_interactions
@@ -83,12 +83,12 @@ class SwapMoves(Moves):
         evidence = None
         if self._goal.moments is not None:
             products = [other.products for other in self._others if other.products is not None]
-            correlations = Correlations(self._goal.moments, records, products)
+            correlations = CorrelationEnergy(self._goal.moments, records, products)
             self._energies.append(correlations)
             evidence = ProductEvidence(self._goal.moments, correlations.departure, records)
         if self._goal.counts is not None:
             tables = [other.tables for other in self._others if other.tables is not None]
-            counts = Counts(
+            counts = CountEnergy(
                 self._goal.counts, records, tables, beside_copula=True, products=evidence
             )
             counts.initialise(records, self._goal.blocks, self._random)
@@ -119,8 +119,8 @@ class SwapMoves(Moves):
     def _round(self, records: Tensor) -> float:
         """Do one round; return the squared distance of the mean features before it."""
         goal = self._goal
-        missing = goal.mean - goal.tangents.mean(records, self._each)
-        self._step = _MOMENTUM * self._step + missing
+        residual = goal.mean - goal.tangents.mean(records, self._each)
+        self._step = _MOMENTUM * self._step + residual
         # The ridge is implicit, at the new theta: else a large one would make steps diverge.
         held = 1 + self._rate * self._ridge / (1 - _MOMENTUM)
         self._theta = (self._theta + self._rate * self._step) / held
@@ -128,4 +128,4 @@ class SwapMoves(Moves):
         columns = goal.some_columns(self._random)
         form = goal.tangents.linear_form(self._theta)
         try_swaps(form, records, columns, self._random, self._energies, self._each)
-        return float(missing.square().sum())
+        return float(residual.square().sum())

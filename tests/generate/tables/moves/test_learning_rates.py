@@ -16,8 +16,8 @@ from dpntk.generate.tables.dependence.product_departures import ReleasedMoments
 from dpntk.generate.tables.dependence.table_departures import ReleasedCounts
 from dpntk.generate.tables.moves.contrasts import Contrasts
 from dpntk.generate.tables.moves.copula_energy import CopulaEnergy
-from dpntk.generate.tables.moves.correlations import Correlations
-from dpntk.generate.tables.moves.counts import Counts
+from dpntk.generate.tables.moves.correlation_energy import CorrelationEnergy
+from dpntk.generate.tables.moves.count_energy import CountEnergy
 from dpntk.generate.tables.moves.interaction_energy import InteractionEnergy
 from dpntk.generate.tables.moves.interactions import Interactions
 from dpntk.generate.tables.moves.learning_rates import LearningRates
@@ -87,20 +87,20 @@ def of_copula() -> CopulaEnergy:
     return CopulaEnergy(pairs, {age.start: -1, pay.start: pay.stop - 1}, ROWS)
 
 
-def of_tables() -> Counts:
+def of_tables() -> CountEnergy:
     """Of age and pay, where everybody is in one cell."""
     tables = MarginalFeatures.of(PEOPLE, groups=[("age", "pay")], fine=True).groups
     shares = np.zeros(tables[0].dimension)
     shares[5] = 1.0
-    return Counts(ReleasedCounts(tables, 255, shares, np.array([1e-3])), ROWS)
+    return CountEnergy(ReleasedCounts(tables, 255, shares, np.array([1e-3])), ROWS)
 
 
-def of_products() -> Correlations:
+def of_products() -> CorrelationEnergy:
     """Of products that are much larger than those of the rows."""
     features = MomentFeatures.of(PEOPLE)
     assert features is not None
     count = features.factors
-    return Correlations(ReleasedMoments(features, np.full((count, count), 0.9), 1e-3), ROWS)
+    return CorrelationEnergy(ReleasedMoments(features, np.full((count, count), 0.9), 1e-3), ROWS)
 
 
 def of_triples() -> InteractionEnergy:
@@ -112,7 +112,7 @@ def of_triples() -> InteractionEnergy:
 
 @pytest.mark.parametrize("made", [of_copula, of_tables, of_products, of_triples])
 def test_rows_move_by_coefficients_with_their_lead(
-    made: Callable[[], CopulaEnergy | Counts | Correlations | InteractionEnergy],
+    made: Callable[[], CopulaEnergy | CountEnergy | CorrelationEnergy | InteractionEnergy],
 ) -> None:
     """With one that takes all of them away, no swap gains anything."""
     energy, pairs = made(), torch.arange(len(ROWS) // 2)

@@ -17,7 +17,7 @@ from dpntk.common.schema.table import TableSchema
 from dpntk.embed import SourceOptions, TangentOptions, embed
 from dpntk.generate.tables import refinement as refinement_module
 from dpntk.generate.tables.dependence.table_departures import ReleasedCounts
-from dpntk.generate.tables.moves.counts import Counts
+from dpntk.generate.tables.moves.count_energy import CountEnergy
 from dpntk.generate.tables.moves.goal import Goal
 from dpntk.generate.tables.moves.resample import ResamplingMoves
 from dpntk.generate.tables.refinement import Refinement, refinement_of
@@ -42,7 +42,7 @@ def test_gains_of_tables_are_differences_of_the_energy_and_cells_follow(
     tables = (*features.coarse, *features.groups)
     rows, others = encoded_people(7, random), encoded_people(9, random)
     shares = random.random(sum(table.dimension for table in tables))
-    energy = Counts(ReleasedCounts(tables, 255, shares, np.full(3, 1e-3)), rows)
+    energy = CountEnergy(ReleasedCounts(tables, 255, shares, np.full(3, 1e-3)), rows)
     theta = torch.from_numpy(random.normal(size=len(shares))) * energy._scale
     monkeypatch.setattr(energy, "_theta", theta)
 
@@ -134,12 +134,12 @@ def test_tables_of_all_classes_count_along_a_tree(
     refinements: list[Refinement], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What many pairs say, each of them little, would add up where a row is far out in many."""
-    asked: list[Counts | None] = []
+    asked: list[CountEnergy | None] = []
 
     def noted(
         goal: Goal,
         others: torch.Tensor,
-        tables: Counts | None,
+        tables: CountEnergy | None,
         random: np.random.Generator,
         each: Each,
     ) -> ResamplingMoves:

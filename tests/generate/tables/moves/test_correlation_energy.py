@@ -20,7 +20,7 @@ from dpntk.embed import Embedding, SourceOptions, TangentOptions, embed
 from dpntk.generate.kernels.mean_embedding import released_mean
 from dpntk.generate.tables.dependence import attenuation
 from dpntk.generate.tables.dependence.product_departures import Departure, ReleasedMoments
-from dpntk.generate.tables.moves.correlations import Correlations, ProductGains
+from dpntk.generate.tables.moves.correlation_energy import CorrelationEnergy, ProductGains
 from dpntk.generate.tables.refinement import refinement_of
 from dpntk.release import PrivacyParameters, Release
 from dpntk.release.mechanism.gaussian import NoiseScale, NoisySums
@@ -135,7 +135,7 @@ def test_noise_alone_makes_no_correlations(tmp_path: Path) -> None:
     made = released(values, tmp_path / "a.csv", 0.002)
     moments = products_in(made)
     rows = torch.from_numpy(encoded(values))
-    correlations = Correlations(moments, rows)
+    correlations = CorrelationEnergy(moments, rows)
     assert moments.noise > 1  # and no product is larger
     gains = correlations.swap_gains(rows)
     # So much noise leaves nothing to correlations, which are 1 at the most.

@@ -26,7 +26,7 @@ _LEAST_SQUARE: Final = 0.2
 """Floor for the mean square of a standardised number."""
 
 
-class Correlations:
+class CorrelationEnergy:
     """The energy y^T A y / 2 of pairwise dependence, with A learnt as rows move.
 
     Args:
@@ -52,17 +52,17 @@ class Correlations:
         doubt = own.noise.diagonal() / _SQUARES**2
         squares = here.diagonal() + own.difference.diagonal() / (1 + doubt)
         scale = squares.clamp(min=_LEAST_SQUARE).rsqrt()
-        believed = (self._seen * torch.outer(scale, scale)).clamp(-1, 1) / (1 + ridge)
+        posterior_mean = (self._seen * torch.outer(scale, scale)).clamp(-1, 1) / (1 + ridge)
         among = own.changeable & own.is_number[:, None] & own.is_number
-        start = as_correlations(torch.where(among, believed, 0.0).fill_diagonal_(1.0))
+        start = as_correlations(torch.where(among, posterior_mean, 0.0).fill_diagonal_(1.0))
         self._theta = torch.where(among, -torch.linalg.inv(start), 0.0)
         self._rates = LearningRates(ridge)
 
     def learn(self, records: Tensor) -> None:
         """Update the energy by what the products of the current rows still lack."""
         here = self.departure.products(self._released.factors(records))
-        missing = torch.where(self.departure.changeable, self._seen - here.double(), 0.0)
-        self._theta = self._rates.step(self._theta, missing)
+        residual = torch.where(self.departure.changeable, self._seen - here.double(), 0.0)
+        self._theta = self._rates.step(self._theta, residual)
 
     def swap_gains(self, records: Tensor) -> ProductGains:
         """The gains of swaps between the first half of the rows and the second."""

@@ -48,7 +48,7 @@ _SMOOTH: Final = 0.1
 """Factor on the ridge for tables of two numbers."""
 
 
-class Counts:
+class CountEnergy:
     """The energy of tables of columns: one coefficient for each cell.
 
     Args:
@@ -74,13 +74,15 @@ class Counts:
     ) -> None:
         shares_of = shares_among(records, released.levels)
         own = TableDeparture.of(released, shares_of)
-        seen = pooled_tables(own, others)
-        looks = _observations(released, own, seen)
-        copulas = copulas_of(looks, shares_of)
+        pooled = pooled_tables(own, others)
+        observations = _observations(released, own, pooled)
+        copulas = copulas_of(observations, shares_of)
         self.copula = None
         if beside_copula and copulas is not None and released.coarse:
-            self.copula = CopulaEnergy(copulas, _numbers(looks, copulas), records, products)
-        posterior = posterior_tables(looks, shares_of, copulas, divide_folded=self.copula is None)
+            self.copula = CopulaEnergy(copulas, _numbers(observations, copulas), records, products)
+        posterior = posterior_tables(
+            observations, shares_of, copulas, divide_folded=self.copula is None
+        )
         tables, wanted = zip(*posterior, strict=True)
         self._places = places = TablePlaces(tables, released.levels)
         self._strides, self._starts = places.strides.T.float(), places.starts[:, None].to(CELL)
@@ -92,8 +94,10 @@ class Counts:
         self._expected = places.independent(shares_of).clamp(min=_EXACT)
         self._scale = self._expected.sqrt()
         ridges = [
-            _held(look, table, ridge, of_copula=self.copula is not None)
-            for look, table, ridge in zip(looks, tables, own.tables_of(seen.ridge), strict=True)
+            _ridge_of(each, table, ridge, of_copula=self.copula is not None)
+            for each, table, ridge in zip(
+                observations, tables, own.tables_of(pooled.ridge), strict=True
+            )
         ]
         self._ridge = torch.cat(ridges)
         self._theta = torch.zeros_like(self._wanted)
@@ -174,8 +178,8 @@ class Counts:
 
     def learn(self, records: Tensor) -> None:
         """Update the energy by what the tables of the current rows still lack."""
-        missing = (self._wanted - self.shares(records)) / self._scale
-        self._theta = self._rates.step(self._theta, missing)
+        residual = (self._wanted - self.shares(records)) / self._scale
+        self._theta = self._rates.step(self._theta, residual)
 
     def copy_gains(self, records: Tensor, others: Tensor) -> CountCopyGains:
         """The gains of rows that take values of others."""
@@ -190,18 +194,18 @@ class Counts:
         return RowCells(codes, self.cells(codes), self.coefficients, self._tables_of)
 
 
-def _held(
-    look: TableObservation, table: MarginalGroup, ridge: Tensor, *, of_copula: bool
+def _ridge_of(
+    observation: TableObservation, table: MarginalGroup, ridge: Tensor, *, of_copula: bool
 ) -> Tensor:
     """The ridge of the cells of a table.
 
     Args:
-        look: the observation of it.
+        observation: of it.
         table: the same columns, in as many cells as rows are fitted to.
         ridge: noise over prior variance of the cells of the observation, (its cells,).
         of_copula: whether rows have the energy of a copula besides.
     """
-    if look.coarse and not of_copula:
+    if observation.coarse and not of_copula:
         # None: the targets are already shrunk to a copula.
         return torch.zeros(table.dimension, dtype=ridge.dtype)
     if table.dimension != len(ridge):
@@ -209,18 +213,18 @@ def _held(
     return _SMOOTH * ridge if table.of_numbers else ridge
 
 
-def _numbers(looks: Sequence[TableObservation], copulas: PairCopulas) -> dict[int, int]:
+def _numbers(observations: Sequence[TableObservation], copulas: PairCopulas) -> dict[int, int]:
     """The place of each number with a copula, and of its mark of missing values, in order."""
     known = {place for pair in copulas.angles for place in pair}
-    sides = {side for look in looks if look.coarse for side in look.table.sides}
+    sides = {side for each in observations if each.coarse for side in each.table.sides}
     return dict(sorted((side.start, side.missing) for side in sides if side.start in known))
 
 
 def _observations(
-    released: ReleasedCounts, own: TableDeparture, seen: PooledTables
+    released: ReleasedCounts, own: TableDeparture, pooled: PooledTables
 ) -> list[TableObservation]:
-    """The noisy look at each table of a class, pooled over all classes."""
-    shares = zip(released.tables, *seen.shares(own), strict=True)
+    """The observation of each table of a class, pooled over all classes."""
+    shares = zip(released.tables, *pooled.shares(own), strict=True)
     return [
         TableObservation(table.unfolded, number < released.coarse, table.folded, cells, noise)
         for number, (table, cells, noise) in enumerate(shares)

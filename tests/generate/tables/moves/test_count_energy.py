@@ -18,7 +18,7 @@ from dpntk.common.schema.encoding import blocks_of
 from dpntk.common.schema.table import TableSchema
 from dpntk.embed import SourceOptions, TangentOptions, embed
 from dpntk.generate.tables.dependence.table_departures import ReleasedCounts
-from dpntk.generate.tables.moves.counts import Counts
+from dpntk.generate.tables.moves.count_energy import CountEnergy
 from dpntk.generate.tables.refinement import Refinement, refinement_of
 from dpntk.release import PrivacyParameters
 from dpntk.release.publishing.pipeline import unrecorded_release
@@ -82,7 +82,7 @@ def test_noise_alone_makes_nothing_go_together(tmp_path: Path) -> None:
     assert counts is not None
     assert (counts.noise > 1).all()
     rows = torch.from_numpy(encoded(values))
-    energy = Counts(counts, rows)
+    energy = CountEnergy(counts, rows)
     for _ in range(20):
         energy.learn(rows)
     pairs = torch.arange(len(rows) // 2)
@@ -107,7 +107,7 @@ def test_gains_are_differences_of_the_energy_and_cells_follow(tmp_path: Path) ->
     cells = sum(group.dimension for group in tables)
     rows = encoded_people(12, random)
     released = ReleasedCounts(tables, 255, random.random(cells), np.array([1e-3, 2e-3, 3e-3]))
-    energy = Counts(released, rows)
+    energy = CountEnergy(released, rows)
     energy.learn(rows)
     gains = energy.swap_gains(rows)
     columns = sum(column.dimension for column in features.columns)
@@ -221,7 +221,7 @@ def test_rows_begin_as_pairs_along_a_tree_say() -> None:
     for block in blocks:
         apart[:, block.place] = true[torch.from_numpy(random.permutation(4000))][:, block.place]
     released = ReleasedCounts(features.groups, 255, shares[tables:], np.full(3, 1e-6))
-    energy = Counts(released, apart)
+    energy = CountEnergy(released, apart)
     rows = apart.clone()
     energy.initialise(rows, blocks, random)
     for block in blocks:
