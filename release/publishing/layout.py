@@ -8,7 +8,7 @@ records it is divided. The choice of pairs of a table's columns comes last (`mea
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -115,6 +115,37 @@ class ReleaseLayout:
         )
 
 
+@dataclass(frozen=True, eq=False)
+class _Segment:
+    """Rows of a release that follow one another, and what the embedding has of them.
+
+    Attributes:
+        rows: rows of the embedding's sums, int64 (n,).
+        into: row of the segment that each of these is added to, int64 (n,), in increasing order.
+        dimension: number of rows of the segment; some may have nothing added to them.
+        factor: by which the rows are multiplied after the noise is added (`NoiseScale`).
+    """
+
+    rows: NDArray[np.int64]
+    into: NDArray[np.int64]
+    dimension: int
+    factor: float
+
+    @classmethod
+    def copied(cls, place: slice, factor: float) -> _Segment:
+        """All rows at a place in the embedding's sums, as they are."""
+        rows = np.arange(place.start, place.stop)
+        return cls(rows, np.arange(len(rows)), len(rows), factor)
+
+    @classmethod
+    def added_up(
+        cls, place: slice, cells: NDArray[np.int64], dimension: int, factor: float
+    ) -> _Segment:
+        """The rows at a place, added up within each of `dimension` cells."""
+        order = np.argsort(cells, kind="stable")
+        return cls(np.arange(place.start, place.stop)[order], cells[order], dimension, factor)
+
+
 def layout_of_embedding(embedding: Embedding, scale: NoiseScale, records: int) -> ReleaseLayout:
     """What a release of an embedding is made of; see `layout_of`.
 
@@ -217,42 +248,29 @@ def _with_weights(
 ) -> ReleaseLayout:
     """`layout_of` for a table whose pairs of columns are chosen, but not the weights of parts."""
     before, after = parts_of(feature_map), parts_of(weighed)
-    sizes, factors = [before.split], [after.main_weight / before.main_weight]
-    sizes.append(feature_map.marginals.dimension)
-    factors.append(after.weight / before.weight)
+    segments = [
+        _Segment.copied(slice(0, before.split), after.main_weight / before.main_weight),
+        _Segment.copied(before.marginal_place, after.weight / before.weight),
+    ]
     if before.moments is not None:
-        sizes.append(before.moments.dimension)
-        factors.append(after.moment_weight / before.moment_weight)
-    every = np.arange(sum(sizes))
-    scale = replace(scale, factors=np.repeat(factors, sizes))
-    return _checked(ReleaseLayout(weighed, every, every, len(every), scale))
+        factor = after.moment_weight / before.moment_weight
+        segments.append(_Segment.copied(before.moment_place, factor))
+    return _of_segments(weighed, segments, scale)
 
 
 def _network_or_pixels(
     feature_map: JointImageFeatures, scale: NoiseScale, blur: float
 ) -> ReleaseLayout:
     """`layout_of` for images whose embedding has both parts, of which a release holds one."""
-    every, border = np.arange(feature_map.dimension), feature_map.main.dimension
+    border = feature_map.main.dimension
     of_main, of_pixels = feature_map.weights_of_parts
     part: FeatureMap
     # Features that may be opposite, as those of some networks, need more noise than pixels do.
     if blur > LARGEST_NETWORK_BLUR and feature_map.main.nonnegative:
-        part, rows, weight = feature_map.pixels, every[border:], of_pixels
+        part, place, weight = feature_map.pixels, slice(border, feature_map.dimension), of_pixels
     else:
-        part, rows, weight = feature_map.main, every[:border], of_main
-    factors = np.full(len(rows), 1 / weight)
-    into = np.arange(len(rows))
-    return _checked(ReleaseLayout(part, rows, into, len(rows), replace(scale, factors=factors)))
-
-
-def _checked(found: ReleaseLayout) -> ReleaseLayout:
-    """Check that 64 bits hold the noise.
-
-    Raises:
-        BudgetError: they do not.
-    """
-    found.noise()
-    return found
+        part, place, weight = feature_map.main, slice(0, border), of_main
+    return _of_segments(part, [_Segment.copied(place, 1 / weight)], scale)
 
 
 def coarse_pairs(
@@ -290,40 +308,49 @@ def with_pairs(
     before, after = parts_of(feature_map), parts_of(released)
     marginals, left = feature_map.marginals, released.marginals
     columns, border = len(marginals.columns), len(marginals.columns) + len(marginals.by_level)
-    several = [number for choice in (coarse, fine) if choice for number in choice.numbers]
-    kept = range(border if by_level is not None else columns)
-    numbers = [*kept, *(border + number for number in several)]
-    rows, factors = [np.arange(before.split)], [after.main_weight / before.main_weight]
-    into = [rows[0]]
+    groups = [number for choice in (coarse, fine) if choice for number in choice.numbers]
+    singles = range(border if by_level is not None else columns)
+    kept = [*singles, *(border + number for number in groups)]
     tables, places, entries = marginals.tables, marginals.places, marginals.entries
-    first = before.marginal_place.start
-    for number, table, new in zip(numbers, left.tables, left.entries, strict=True):
-        place, entry = places[number], entries[number]
-        cells = np.arange(place.stop - place.start)
-        rows.append(first + place.start + cells)
+    segments = [_Segment.copied(slice(0, before.split), after.main_weight / before.main_weight)]
+    for number, table, entry in zip(kept, left.tables, left.entries, strict=True):
+        place = slice(before.split + places[number].start, before.split + places[number].stop)
+        factor = after.weight * entry / (before.weight * entries[number])
         group = tables[number]
         if isinstance(group, MarginalGroup) and isinstance(table, MarginalGroup):
             cells = _merged(group, table)
-        into.append(cells)
-        factors.append(after.weight * new / (before.weight * entry))
-    rows.append(np.arange(before.moment_place.start, before.moment_place.stop))
-    into.append(np.arange(len(rows[-1])))
-    factors.append(after.moment_weight / before.moment_weight)
-    sizes = [before.split, *(table.dimension for table in left.tables), len(rows[-1])]
+            segments.append(_Segment.added_up(place, cells, table.dimension, factor))
+        else:
+            segments.append(_Segment.copied(place, factor))
+    factor = after.moment_weight / before.moment_weight
+    segments.append(_Segment.copied(before.moment_place, factor))
+    return _of_segments(released, segments, scale, weighed)
+
+
+def _of_segments(
+    feature_map: FeatureMap,
+    segments: Sequence[_Segment],
+    scale: NoiseScale,
+    weighed: JointFeatures | None = None,
+) -> ReleaseLayout:
+    """The layout of a release that consists of some segments, in this order.
+
+    Raises:
+        BudgetError: 64 bits do not hold the noise.
+    """
+    sizes = [segment.dimension for segment in segments]
     starts = np.cumsum([0, *sizes[:-1]])
-    order = [np.argsort(cells, kind="stable") for cells in into]
-    return _checked(
-        ReleaseLayout(
-            released,
-            np.concatenate([each[sorted_] for each, sorted_ in zip(rows, order, strict=True)]),
-            np.concatenate(
-                [start + cells[by] for start, cells, by in zip(starts, into, order, strict=True)]
-            ),
-            sum(sizes),
-            replace(scale, factors=np.repeat(factors, sizes)),
-            weighed,
-        )
+    shifted = [start + segment.into for start, segment in zip(starts, segments, strict=True)]
+    found = ReleaseLayout(
+        feature_map,
+        np.concatenate([segment.rows for segment in segments]),
+        np.concatenate(shifted),
+        sum(sizes),
+        replace(scale, factors=np.repeat([segment.factor for segment in segments], sizes)),
+        weighed,
     )
+    found.noise()  # raises
+    return found
 
 
 def _merged(before: MarginalGroup, after: MarginalGroup) -> NDArray[np.int64]:

@@ -236,7 +236,7 @@ def _carry_out(embedding: Embedding, parameters: PrivacyParameters, planned: Pla
         embedding, planned.uniform, parameters.adjacency, private=not parameters.not_private
     )
     noisy, records, entry = measured.noisy, measured.records, planned.entry
-    feature_map, scale = measured.released.feature_map, measured.released.scale
+    feature_map, scale = measured.layout.feature_map, measured.layout.scale
     classes, unit = len(embedding.schema.classes), embedding.grid.unit
     counts = np.ones(classes) if noisy.counts is None else noisy.counts / scale.count_weight
     declared = parameters.class_counts is ClassCounts.UNIFORM

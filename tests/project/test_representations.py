@@ -25,6 +25,7 @@ OF_NO_RECORD = {
     "RunPlan": "options and digests",
     "NoiseScale": "public",
     "ReleaseLayout": "public, or a function of noisy counts",
+    "_Segment": "a part of it",
     "Dependence": "functions of noisy sums",
     "_Simulation": "drawn from the schema",
     "_Similarity": "drawn from the schema",

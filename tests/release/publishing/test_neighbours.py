@@ -95,7 +95,7 @@ class Mechanism:
         self, embedding: Embedding, uniform: NoiseScale, adjacency: Adjacency, *, private: bool
     ) -> Measured:
         measured = measure(embedding, uniform, adjacency, private=private)
-        self._layouts.append(measured.released)
+        self._layouts.append(measured.layout)
         return measured
 
     def _add_noise(self, sums: Integers, counts: Integers | None, scale: NoiseScale) -> NoisySums:
