@@ -14,6 +14,7 @@ import torch
 from ...common.display.console import warning
 from ...common.display.text import some_of
 from ...common.features.joint import parts_of
+from ...common.features.marginals.map import LARGE_ON_MEANS
 from ...release.file.citation import citation_of, is_private
 from ...release.file.model import OpenedRelease, Release
 from ...release.file.statement import NOT_PRIVATE
@@ -75,12 +76,26 @@ def warn_of_noise(release: Release) -> None:
             f"of these classes the release says hardly more than noise does: {names}: what would "
             "help is more records of them, a larger epsilon, or fewer classes"
         )
+    if _noise_on_means(release) > LARGE_ON_MEANS:
+        warning(
+            "single columns are mostly noise in this release, their means among them: what would "
+            "help is more records, a larger epsilon, or fewer columns"
+        )
     if _noise_on_correlations(release) > _LARGE:
         warning(
             "how columns go together is mostly noise in this release: what would help is more "
             "records, a larger epsilon, fewer columns, or pairs of columns that are chosen "
             "beforehand; 'dpntk plan' says what would be enough"
         )
+
+
+def _noise_on_means(release: Release) -> float:
+    """Approximate noise on the mean of a number, over all classes together."""
+    parts, classes = parts_of(release.feature_map), len(release.schema.classes)
+    if parts.marginals is None or not release.guarantee.private:
+        return 0.0
+    noise = release.noise_per_coordinate * math.sqrt(classes)
+    return parts.marginals.noise_on_means(noise / parts.weight)
 
 
 def _noise_on_correlations(release: Release) -> float:

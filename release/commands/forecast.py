@@ -100,6 +100,7 @@ def _to_be_seen(forecasts: Forecasts) -> dict[str, Callable[[Forecast], bool]]:
     """What such releases can show, and how to tell whether a forecast shows half of it."""
     seen: dict[str, Callable[[Forecast], bool]] = {}
     if forecasts.correlation is not None:
+        seen["single columns"] = forecasts.shows_columns
         seen[_PAIRS] = forecasts.shows_pairs
     if forecasts.without_noise is not None:
         seen["what tells classes apart"] = forecasts.shows_classes

@@ -19,7 +19,7 @@ import torch
 from numpy.typing import NDArray
 
 from ...common.features.joint import parts_of
-from ...common.features.marginals.map import MarginalFeatures
+from ...common.features.marginals.map import LARGE_ON_MEANS, MarginalFeatures
 from ...common.features.moments import (
     CONSTANT,
     INDICATOR,
@@ -70,12 +70,15 @@ class Forecast:
         accuracy: accuracy of a linear classifier of the label; None for a single class.
         of: features that a release of images would hold, "pixels", "network features" or "both";
             None for tables.
+        mean_error: standard deviation of what noise adds to the mean of a number over all classes,
+            in parts of the distance of its bounds; None for images.
     """
 
     epsilon: float
     correlation_error: Estimate | None
     accuracy: Estimate | None
     of: str | None = None
+    mean_error: float | None = None
 
 
 @dataclass(frozen=True)
@@ -103,6 +106,10 @@ class Forecasts:
         """Whether it shows half of the dependence between columns."""
         error = forecast.correlation_error
         return error is not None and error.mean <= (self.correlation or 0.0) / 2
+
+    def shows_columns(self, forecast: Forecast) -> bool:
+        """Whether noise hides no more than the deviation that numbers typically have."""
+        return forecast.mean_error is None or forecast.mean_error <= LARGE_ON_MEANS
 
     def shows_classes(self, forecast: Forecast) -> bool:
         """Whether it shows half of the difference between classes."""
@@ -146,6 +153,7 @@ def forecast(schema: TableSchema, plans: Sequence[Plan]) -> Forecasts | None:
                 plan.parameters.epsilon,
                 Estimate.of([error for error, _ in seen]),
                 Estimate.of(accuracies) if accuracies else None,
+                mean_error=noise.of_means / math.sqrt(len(schema.classes)),
             )
         )
     exact = [accuracy for table in tables if (accuracy := table.seen(_Noise())[1]) is not None]
@@ -166,11 +174,13 @@ class _Noise:
         of_cells: on the share of a column's cell.
         of_numbers: on a correlation of two numbers, read from pairs in few cells; infinite without
             such pairs.
+        of_means: on the mean of a number, read from its cells, in parts of the distance of bounds.
     """
 
     of_products: float = 0.0
     of_cells: float = 0.0
     of_numbers: float = math.inf
+    of_means: float = 0.0
 
     @classmethod
     def of(cls, plan: Plan) -> _Noise:
@@ -183,6 +193,7 @@ class _Noise:
             of_products,
             of_marginals / parts.marginals.entry,
             parts.marginals.noise_on_correlations(of_marginals),
+            parts.marginals.noise_on_means(of_marginals),
         )
 
 

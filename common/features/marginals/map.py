@@ -14,7 +14,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from statistics import NormalDist
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Final
 
 import numpy as np
 import torch
@@ -31,6 +31,10 @@ from .cells import CELLS, MarginalColumn, MarginalGroup
 from .consistency import are_groups_of, are_in_records, are_levels_of, may_be_folded
 from .of_schema import binned, column_of, groups_of, level_column_of
 from .spec import MOST, read_spec, rows_of, unknown_spec
+
+LARGE_ON_MEANS: Final = 0.15
+"""About the standard deviation of numbers between their bounds, in parts of the distance of these.
+With more noise on their means, single columns are mostly noise."""
 
 
 @dataclass(frozen=True)
@@ -289,6 +293,20 @@ class MarginalFeatures:
         if not told:
             return math.inf
         return on_share / told * (math.sqrt(0.5) if self.coarse[0].folded else 1.0)
+
+    def noise_on_means(self, noise: float) -> float:
+        """The error from noise of the mean of a number, read from its cells, if all are used alike.
+
+        Args:
+            noise: standard deviation of the noise on an entry of the feature.
+
+        Returns:
+            Its standard deviation, in parts of the distance of the bounds, mean over the numbers; 0
+            if there are none.
+        """
+        on_share = noise / self.entry
+        errors = [math.sqrt(column.cells / 12) for column in self.columns if column.cells]
+        return on_share * sum(errors) / len(errors) if errors else 0.0
 
     def hits(self, records: Tensor) -> Tensor:
         """The coordinates at which each record's feature is not 0.

@@ -8,6 +8,7 @@ from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from dpntk.common.features.joint import parts_of
@@ -15,7 +16,7 @@ from dpntk.common.schema.draft import Draft
 from dpntk.common.sources.options import SourceOptions
 from dpntk.embed import Column, TableSchema, TangentOptions, embed
 from dpntk.embed.exact.grid import DEFAULT_CAPACITY, Grid
-from dpntk.generate.output.provenance import _LARGE, _noise_on_correlations
+from dpntk.generate.output.provenance import _LARGE, _noise_on_correlations, warn_of_noise
 from dpntk.release import PrivacyParameters
 from dpntk.release.commands.forecast import show_forecast
 from dpntk.release.publishing.forecast import Estimate, Forecast, Forecasts, forecast
@@ -172,6 +173,44 @@ def test_what_is_lost_is_named_and_what_epsilon_would_show_it(
     shown = " ".join(capsys.readouterr().out.split())
     assert said in shown
     assert ("noise: with" in shown) == bool(said)
+
+
+def test_single_columns_are_lost_before_their_noise_is_as_large_as_they_are_wide(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """A plan and its release say so alike: of a hundred numbers in 1,000 rows, not of eight."""
+    random = np.random.default_rng(0)
+    for count, said in ((8, False), (100, True)):
+        names = [f"c{n}" for n in range(count)]
+        columns = [Column.continuous(name, 0, 1) for name in names]
+        schema = TableSchema((*columns, Column.boolean("ill", ["no", "yes"])), label="ill")
+        rows = pd.DataFrame(random.random((1_000, count)), columns=names)
+        rows["ill"] = np.where(random.random(1_000) < 0.5, "yes", "no")
+        embedded = embed(rows, OPTIONS, SourceOptions(schema=schema))
+        parameters = PrivacyParameters(1.0)
+        planned = plan(embedded.feature_map, embedded.grid, 2, 1_000, parameters)
+        found = forecast(schema, [planned])
+        assert found is not None
+        (here,) = found.at
+        assert found.shows_columns(here) != said
+        show_forecast(found, 1.0)
+        shown = " ".join(capsys.readouterr().out.split())
+        assert ("would show less than half of single columns" in shown) == said
+        warn_of_noise(unrecorded_release(embedded, parameters))
+        warned = " ".join(capsys.readouterr().err.split())
+        assert ("single columns are mostly noise in this release" in warned) == said
+
+
+def test_the_noise_on_a_mean_is_that_of_its_cells() -> None:
+    """By simulation of noise on the cells of numbers, whose places are from 0 to 1."""
+    marginals = parts_of(OPTIONS.draw(PEOPLE)).marginals
+    assert marginals is not None
+    random, errors = np.random.default_rng(0), []
+    for column in marginals.columns:
+        if column.cells:
+            noise = random.normal(0, 0.01, (4_000, column.cells)) / marginals.entry
+            errors.append((noise @ (np.linspace(0, 1, column.cells) - 0.5)).std())
+    assert marginals.noise_on_means(0.01) == pytest.approx(np.mean(errors), rel=0.05)
 
 
 def test_it_depends_on_no_record(dpntk: Command, tmp_path: Path) -> None:
