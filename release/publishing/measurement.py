@@ -24,6 +24,7 @@ from ...common.schema import Schema
 from ...common.schema.table import TableSchema
 from ...embed.sums.file import Embedding
 from ..mechanism.gaussian import NoiseScale, NoisySums, add_noise, noisy_counts
+from .fewer_cells import with_fewer_cells
 from .layout import (
     CHOSEN_PAIRS,
     ReleaseLayout,
@@ -75,6 +76,7 @@ def measure(
     """
     counts = _counts(embedding, uniform, private=private)
     records = known_records(embedding, counts, uniform, adjacency)
+    embedding = with_fewer_cells(embedding, uniform, records)
     layout = layout_of_embedding(embedding, uniform, records)
     if is_undecided(embedding.feature_map) and parts_of(layout.feature_map).groups:
         layout, sums = _with_pairs(embedding, layout, uniform, private=private)

@@ -34,6 +34,7 @@ from ..mechanism.composition import Total, require_below_ceiling, total_of
 from ..mechanism.gaussian import MECHANISM, NO_MECHANISM, NoiseScale
 from ..signing.keys import SigningKey, usable
 from ..signing.policy import owner_of
+from .fewer_cells import with_fewer_cells
 from .layout import extreme_layouts, layout_of_embedding
 from .measurement import measure
 from .parameters import ClassCounts, PrivacyParameters, entry_for, noise_for
@@ -205,7 +206,8 @@ def _possible_maps(
         BudgetError: a part of one would need more noise than 64 bits hold.
     """
     if adjacency is Adjacency.REPLACE_ONE:
-        yield layout_of_embedding(embedding, scale, embedding.records).feature_map
+        fewer = with_fewer_cells(embedding, scale, embedding.records)
+        yield layout_of_embedding(fewer, scale, embedding.records).feature_map
         return
     classes = len(embedding.schema.classes)
     for layout in extreme_layouts(embedding.feature_map, scale, classes):

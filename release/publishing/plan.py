@@ -10,6 +10,7 @@ from ...common.schema.privacy_unit import PrivacyUnit
 from ...embed.exact.grid import Grid
 from ..file.model import INDISTINCT
 from ..mechanism.accountant import epsilon_for
+from .fewer_cells import map_with_fewer_cells
 from .layout import layout_of
 from .lengths import blur_of
 from .parameters import PrivacyParameters, noise_on
@@ -124,9 +125,9 @@ def plan(
         BudgetError: the parameters do not suit this number of records.
     """
     noise = noise_on(feature_map, grid, records, parameters, unit)
-    released = layout_of(
-        feature_map, noise, blur_of(noise, grid, classes, records), classes
-    ).feature_map
+    blur = blur_of(noise, grid, classes, records)
+    fewer = map_with_fewer_cells(feature_map, noise, blur, classes)
+    released = layout_of(fewer, noise, blur, classes).feature_map
     return Plan(
         parameters=parameters,
         records=records,

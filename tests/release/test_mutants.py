@@ -63,7 +63,7 @@ from dpntk.release import PrivacyParameters, Release
 from dpntk.release.mechanism import accountant, composition, discrete_gaussian
 from dpntk.release.mechanism import gaussian as mechanism
 from dpntk.release.mechanism.gaussian import NoiseScale, NoisySums
-from dpntk.release.publishing import layout, measurement, parameters
+from dpntk.release.publishing import fewer_cells, layout, measurement, parameters
 from dpntk.release.publishing import pipeline as publishing
 from dpntk.release.publishing.layout import ReleaseLayout
 from dpntk.release.publishing.measurement import Measured
@@ -85,6 +85,7 @@ from tests.release.mechanism import test_accountant, test_discrete_gaussian
 from tests.release.mechanism import test_gaussian as mechanism_tests
 from tests.release.mechanism import test_sensitivity as sensitivity_tests
 from tests.release.publishing import (
+    test_fewer_cells,
     test_layout,
     test_ledger,
     test_measurement,
@@ -277,6 +278,19 @@ def part_by_a_secret_number(monkeypatch: pytest.MonkeyPatch) -> None:
         return embedding.records
 
     everywhere(monkeypatch, right, known)
+
+
+def records_in_two_cells_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Those of the fullest cell count as of the last one, too."""
+    right = fewer_cells.added_up
+
+    def twice(sums: Integers, before: JointFeatures, after: JointFeatures) -> Integers:
+        found = right(sums, before, after)
+        last = parts_of(after).marginal_place.stop - 1
+        found[last] += sums[parts_of(before).marginal_place].max(axis=0)
+        return found
+
+    everywhere(monkeypatch, right, twice)
 
 
 def parts_longer_than_their_noise(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -821,6 +835,16 @@ MUTANTS = [
         part_by_a_secret_number,
         test_weights.test_the_weights_follow_from_the_noisy_counts_where_the_number_is_protected,
         {"adjacency": Adjacency.ADD_REMOVE},
+    ),
+    Mutant(
+        part_by_a_secret_number,
+        test_fewer_cells.test_how_many_there_are_follows_from_noisy_counts_where_the_number_is_protected,
+        {"adjacency": Adjacency.ADD_REMOVE},
+    ),
+    Mutant(
+        records_in_two_cells_at_once,
+        test_fewer_cells.test_sums_are_to_the_bit_those_of_an_embedding_with_fewer_cells,
+        {"cells": 22},
     ),
     Mutant(
         weights_shorter_than_they_are_said_to_be,

@@ -20,6 +20,10 @@ from ...numerics.exact import first_largest
 from ...schema.table import LEVELS
 
 CELLS: Final = 64
+"""Cells of a number in an embedding, unless each of its values has one."""
+FEWER_CELLS: Final = (22, 10)
+"""Numbers of cells, in decreasing order, whose borders are among those of `CELLS`: one less divides
+one less, by an odd number."""
 MOST_CELLS: Final = 128
 """Columns with at most this many integers have a cell for each."""
 

@@ -178,22 +178,22 @@ def test_what_is_lost_is_named_and_what_epsilon_would_show_it(
 def test_single_columns_are_lost_before_their_noise_is_as_large_as_they_are_wide(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    """A plan and its release say so alike: of a hundred numbers in 1,000 rows, not of eight."""
+    """A plan and its release say so alike: of a hundred numbers and a third of the epsilon."""
     random = np.random.default_rng(0)
-    for count, said in ((8, False), (100, True)):
+    for count, epsilon, said in ((8, 1.0, False), (100, 1.0, False), (100, 0.3, True)):
         names = [f"c{n}" for n in range(count)]
         columns = [Column.continuous(name, 0, 1) for name in names]
         schema = TableSchema((*columns, Column.boolean("ill", ["no", "yes"])), label="ill")
         rows = pd.DataFrame(random.random((1_000, count)), columns=names)
         rows["ill"] = np.where(random.random(1_000) < 0.5, "yes", "no")
         embedded = embed(rows, OPTIONS, SourceOptions(schema=schema))
-        parameters = PrivacyParameters(1.0)
+        parameters = PrivacyParameters(epsilon)
         planned = plan(embedded.feature_map, embedded.grid, 2, 1_000, parameters)
         found = forecast(schema, [planned])
         assert found is not None
         (here,) = found.at
         assert found.shows_columns(here) != said
-        show_forecast(found, 1.0)
+        show_forecast(found, epsilon)
         shown = " ".join(capsys.readouterr().out.split())
         assert ("would show less than half of single columns" in shown) == said
         warn_of_noise(unrecorded_release(embedded, parameters))

@@ -22,6 +22,7 @@ from dpntk.common.adjacency import Adjacency
 from dpntk.common.features.base import FeatureMap
 from dpntk.common.features.joint import parts_of
 from dpntk.common.features.joint_image import JointImageFeatures
+from dpntk.common.features.marginals.cells import CELLS
 from dpntk.common.features.pixels import PixelFeatures
 from dpntk.common.schema import Schema
 from dpntk.common.schema.classes import numbered
@@ -39,7 +40,9 @@ from dpntk.release.file.validation import log_delta, require_consistent
 from dpntk.release.mechanism import accountant, gaussian
 from dpntk.release.mechanism.gaussian import SMOOTHING, NoiseScale, NoisySums
 from dpntk.release.publishing import layout, measurement, pipeline
+from dpntk.release.publishing.fewer_cells import added_up, of_cells
 from dpntk.release.publishing.layout import ReleaseLayout
+from dpntk.release.publishing.lengths import is_undecided
 from dpntk.release.publishing.measurement import Measured, measure
 from dpntk.release.publishing.parameters import ClassCounts, PrivacyParameters, noise_on
 from dpntk.release.publishing.pipeline import unrecorded_release
@@ -312,7 +315,8 @@ def require_the_features_of_its_map(released: ReleaseLayout, records: Records) -
     assert (released.noise() * factors >= sigma * (1 - 1e-12)).all()
     assert np.allclose(released.noise() * factors, sigma, rtol=1e-6)
     parts = parts_of(released.feature_map)
-    for value, feature in zip(records.values, records.features, strict=True):
+    features = in_cells_of(released, records)
+    for value, feature in zip(records.values, features, strict=True):
         made = released.sums(feature[:, None])[:, 0] * factors / GRID.units_per_one
         assert 0.999 < made @ made <= 1
         if parts.marginals is not None:
@@ -320,6 +324,18 @@ def require_the_features_of_its_map(released: ReleaseLayout, records: Records) -
             (hits,) = parts.marginals.hits(torch.from_numpy(value[None])).numpy()
             expected[hits] = parts.weight * parts.marginals.entries
             assert np.allclose(made[parts.marginal_place], expected, rtol=1e-5, atol=0)
+
+
+def in_cells_of(released: ReleaseLayout, records: Records) -> Integers:
+    """The records' features, with cells added up as far as a release has fewer."""
+    drawn, left = records.feature_map, parts_of(released.feature_map).marginals
+    if not is_undecided(drawn) or left is None:
+        return records.features
+    many = {column.start for column in drawn.marginals.by_level}
+    cells = {column.cells for column in left.columns if column.start in many} - {CELLS}
+    if not cells:
+        return records.features
+    return added_up(records.features.T, drawn, of_cells(drawn, *cells)).T
 
 
 def kind_of(released: ReleaseLayout, drawn: FeatureMap) -> str:
