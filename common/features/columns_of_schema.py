@@ -9,7 +9,7 @@ from ..schema import Schema
 from ..schema.table import TableSchema
 from .base import FeatureMap
 from .joint import parts_of
-from .marginals.cells import CELLS, FEWER_CELLS
+from .marginals.cells import CELLS, FEW_CELLS
 from .marginals.map import MarginalFeatures
 from .moments import MomentFeatures
 
@@ -41,7 +41,7 @@ def _are_marginals_of(schema: TableSchema, marginals: MarginalFeatures) -> bool:
                 MarginalFeatures.of(schema, cells, groups=groups, fine=fine),
                 group_length=marginals.group_length,
             )
-            for cells in (CELLS, *FEWER_CELLS)
+            for cells in (CELLS, FEW_CELLS)
             for fine in (False, True)
         ]
         by_level = marginals.by_level and (

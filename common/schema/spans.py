@@ -17,6 +17,7 @@ from ..errors import SchemaError
 from .columns.column import Column
 from .columns.dates import TimeUnit
 from .columns.kinds import Missing
+from .rules.language import LONGEST
 
 
 def require_spans(columns: Mapping[str, Column]) -> None:
@@ -35,6 +36,8 @@ def require_spans(columns: Mapping[str, Column]) -> None:
         for name in (column.name, *column.between):
             if "`" in name:
                 raise SchemaError(f"{where}: a name has backticks, with which no rule is written")
+        if len(rule_of(column)) > LONGEST:
+            raise SchemaError(f"{where}: its name and those of its dates are too long together")
         for name in column.between:
             end = columns.get(name)
             if end is None:

@@ -133,9 +133,11 @@ class TableSchema(BriefRepr):
         ):
             given = getattr(self, name)
             require_kind(name, given, (tuple, list), f"a tuple of {some}", refusal=SchemaError)
-            set_plain(self, **{name: tuple(given)})
             for each in given:
                 require_kind(f"each of {name}", each, kind, f"one of {some}", refusal=SchemaError)
+            set_plain(self, **{name: tuple(given)})
+        # What no file holds comes last, here as in files.
+        set_plain(self, columns=tuple(sorted(self.columns, key=lambda each: bool(each.between))))
         bins = integer("bins", self.bins, "a whole number, such as 20", refusal=SchemaError)
         set_plain(self, bins=bins)
         require_unit_or_none(self.privacy_unit)
@@ -322,6 +324,10 @@ class TableSchema(BriefRepr):
             raise SchemaError("the schema has another privacy unit: change it there, or leave it")
         if unit.column not in self.by_name:
             return replace(self, privacy_unit=unit)
+        if self.by_name[unit.column].between:
+            raise SchemaError(
+                f"privacy unit: column {unit.column!r} is computed from others: no file holds it"
+            )
         at = self.written.index(self.by_name[unit.column])
         return replace(
             self,

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,10 +15,14 @@ from ...common.schema.columns.column import Column
 from ...common.schema.columns.dates import TimeUnit
 from ...common.schema.columns.durations import LONGEST
 from ...common.schema.columns.kinds import ColumnKind, Missing
+from ...common.schema.rules.language import LONGEST as LONGEST_RULE
+from ...common.schema.spans import rule_of
 from ...common.schema.table import TableSchema
 from .numbers import SeenNumbers
 
-_UNITS = {unit.seconds: unit for unit in TimeUnit}
+_UNITS: Final = {unit.seconds: unit for unit in TimeUnit}
+_MOST: Final = 5
+"""At most so many are drafted: each is one more column that is released."""
 
 
 def with_spans(
@@ -47,6 +52,7 @@ def with_spans(
         if " <= " in text and not any(names < others for others in named)
     }
     spans = {text: span for text, span in orders.items() if span is not None}
+    spans = dict(itertools.islice(spans.items(), _MOST))
     if not spans:
         return ruled
     seen = {text: SeenNumbers() for text in spans}
@@ -84,7 +90,7 @@ def _span(schema: TableSchema, rule: str) -> Column | None:
         return None
     missing = Missing.INDICATOR in (first.missing, last.missing)
     unit = _UNITS[first.seconds]
-    return Column(
+    found = Column(
         name,
         ColumnKind.DURATION,
         "duration[s]",
@@ -94,3 +100,4 @@ def _span(schema: TableSchema, rule: str) -> Column | None:
         unit=None if unit is TimeUnit.SECOND else unit,
         between=(first.name, last.name),
     )
+    return found if len(rule_of(found)) <= LONGEST_RULE else None

@@ -5,8 +5,8 @@ the same noise, however many there are. So the fewer cells there are, the less n
 and on what many of them say together, such as a mean. If noise would hide an evenly spread number,
 neighbouring cells are added up before noise is added.
 
-The borders of the fewer cells are among those of all (`FEWER_CELLS`). So the sums are, to the bit,
-those that an embedding with fewer cells would have.
+The borders of the fewer cells are among those of all (`FEW_CELLS`). So the sums are, to the bit,
+those that an embedding with fewer cells would have of the same columns and pairs.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from ...common.features.base import FeatureMap
 from ...common.features.joint import JointFeatures, parts_of
 from ...common.features.marginals.cells import (
     CELLS,
-    FEWER_CELLS,
+    FEW_CELLS,
     MarginalColumn,
     MarginalGroup,
     nearest_cell,
@@ -36,8 +36,6 @@ from .lengths import blur_of, is_undecided
 MUCH_NOISE: Final = 4.0
 """Noise on the share of a cell in all classes, relative to an even share, above which there are
 fewer. With less, stage three makes up for it by what the network's features say of columns."""
-LITTLE_NOISE: Final = 1.0
-"""The same, that is not exceeded in fewer cells if possible."""
 
 Sums = NDArray[np.int64]
 
@@ -82,24 +80,20 @@ def map_with_fewer_cells(
     parts = parts_of(layout_of(feature_map, scale, blur, classes).feature_map)
     assert parts.marginals is not None
     noise = blur / math.sqrt(classes) / (parts.weight * parts.marginals.entry)
-    if noise * CELLS <= MUCH_NOISE:
-        return feature_map
-    clear = [cells for cells in FEWER_CELLS if noise * cells <= LITTLE_NOISE]
-    return of_cells(feature_map, clear[0] if clear else FEWER_CELLS[-1])
+    return of_few_cells(feature_map) if noise * CELLS > MUCH_NOISE else feature_map
 
 
-def of_cells(feature_map: JointFeatures, cells: int) -> JointFeatures:
-    """The map with so many cells of each number that has more values than cells.
+def of_few_cells(feature_map: JointFeatures) -> JointFeatures:
+    """The map with `FEW_CELLS` cells of each number that has more values than cells.
 
     Args:
         feature_map: one that leaves pairs to the release.
-        cells: one of `FEWER_CELLS`.
     """
     marginals = feature_map.marginals
     many = {column.start for column in marginals.by_level}
 
     def fewer(column: MarginalColumn) -> MarginalColumn:
-        return replace(column, cells=cells) if column.start in many else column
+        return replace(column, cells=FEW_CELLS) if column.start in many else column
 
     groups = (replace(group, sides=tuple(map(fewer, group.sides))) for group in marginals.groups)
     return replace(

@@ -17,7 +17,16 @@ from dpntk.common.schema.draft import Draft
 from dpntk.common.schema.private_bounds import approx_bounds_schema
 from dpntk.common.sources import open_source
 from dpntk.common.sources.options import SourceOptions
-from dpntk.embed import Column, TableSchema, TangentOptions, draft_schema, embed, save_embedding
+from dpntk.embed import (
+    Column,
+    PrivacyUnit,
+    TableSchema,
+    TangentOptions,
+    draft_schema,
+    embed,
+    load_embedding,
+    save_embedding,
+)
 from dpntk.evaluate.tables.table import read_real_table
 from dpntk.generate import generate
 from dpntk.release import PrivacyParameters, release
@@ -133,6 +142,41 @@ def test_schemas_with_it_are_read_back_and_may_be_in_any_order() -> None:
     assert schema.rule_texts == ("`end` = `begin` + `stay`",)
 
 
+def test_its_place_among_the_columns_means_nothing(tmp_path: Path) -> None:
+    """What is written says it last, so it is last: another order would be of other columns."""
+    begin, bill, end, stay = SCHEMA.columns
+    first = replace(SCHEMA, columns=(stay, begin, bill, end))
+    assert first == SCHEMA
+    made = embed(stays(50), TangentOptions(width=5), SourceOptions(first))
+    save_embedding(made, tmp_path / "e.h5")
+    assert load_embedding(tmp_path / "e.h5").schema == made.schema
+
+
+def test_it_tells_nobodys_rows() -> None:
+    with pytest.raises(SchemaError, match="'stay' is computed from others: no file holds it"):
+        SCHEMA.with_privacy_unit(PrivacyUnit("stay", 2))
+    with pytest.raises(SchemaError, match="the schema describes no column 'begin'"):
+        SCHEMA.with_privacy_unit(PrivacyUnit("begin", 2))
+
+
+@pytest.mark.parametrize("between", [3, "be", ("begin", 1), (["begin"], ["end"]), ["begin", "end"]])
+def test_between_is_a_tuple_of_names(between: object) -> None:
+    with pytest.raises(SchemaError, match="between"):
+        replace(STAY, between=between)  # type: ignore[arg-type]
+
+
+def test_names_that_are_too_long_for_a_rule_are_refused_or_passed_over() -> None:
+    names = ["a" * 400, "b" * 400]
+    ends = [Column.date(name, "2020-01-01", "2023-12-31") for name in names]
+    stay = Column.duration("c" * 300, "P0D", "P60D", unit="day", between=(names[0], names[1]))
+    with pytest.raises(SchemaError, match="and those of its dates are too long together"):
+        TableSchema((*ends, stay))
+    rows = stays(500)[["begin", "end"]].apply(pd.to_datetime, format="%d.%m.%Y")
+    rows.columns = pd.Index(["a" * 480, "b" * 480])
+    drafted = draft_schema(rows, constraints=True).stated
+    assert not any(column.between for column in drafted.columns)
+
+
 @pytest.mark.parametrize(
     ("change", "message"),
     [
@@ -187,6 +231,10 @@ def test_it_is_drafted_where_one_date_is_never_before_another() -> None:
     rows.loc[3, "end"] = None
     lacking = draft_schema(rows, constraints=True).stated.by_name["begin to end"]
     assert lacking.missing is Missing.INDICATOR
+    later = pd.to_datetime(stays(500)["end"], format="%d.%m.%Y")
+    many = pd.DataFrame({f"d{n}": later + pd.Timedelta(n, "D") for n in range(5)})
+    found = draft_schema(many, constraints=True).stated
+    assert sum(bool(column.between) for column in found.columns) <= 5
     rows["nights"] = days_in(rows)
     tied = draft_schema(rows.dropna(), constraints=True).stated
     assert all(not column.between for column in tied.columns)

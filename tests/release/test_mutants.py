@@ -844,7 +844,6 @@ MUTANTS = [
     Mutant(
         records_in_two_cells_at_once,
         test_fewer_cells.test_sums_are_to_the_bit_those_of_an_embedding_with_fewer_cells,
-        {"cells": 22},
     ),
     Mutant(
         weights_shorter_than_they_are_said_to_be,

@@ -21,9 +21,9 @@ from ...schema.table import LEVELS
 
 CELLS: Final = 64
 """Cells of a number in an embedding, unless each of its values has one."""
-FEWER_CELLS: Final = (22, 10)
-"""Numbers of cells, in decreasing order, whose borders are among those of `CELLS`: one less divides
-one less, by an odd number."""
+FEW_CELLS: Final = 10
+"""The same where noise would hide `CELLS`. Their borders are among those of all cells, because
+`CELLS` - 1 is an odd multiple of this, less 1."""
 MOST_CELLS: Final = 128
 """Columns with at most this many integers have a cell for each."""
 

@@ -41,7 +41,7 @@ def require_consistent(column: ColumnFields) -> None:
         column.origin is not Origin.PRIVATE or column.kind_origin is not Origin.FROM_DATA
     ):
         raise _wrong(column, 'kind_origin is "from-data", of a column of origin "private"')
-    if column.between:
+    if column.between != ():
         _require_span(column)
     if not column.kind.timed and (column.unit or column.format):
         raise _wrong(column, "unit and format are of dates, times and durations")
@@ -95,7 +95,10 @@ def _require_bounds(column: ColumnFields) -> None:
 def _require_span(column: ColumnFields) -> None:
     if column.kind is not ColumnKind.DURATION:
         raise _wrong(column, 'between is of a duration: kind = "duration"')
-    if len(set(column.between)) != 2 or len(column.between) != 2 or column.name in column.between:
+    given: object = column.between
+    if not isinstance(given, tuple) or not all(isinstance(name, str) for name in given):
+        raise _wrong(column, "between is a tuple of two columns, as in ('begin', 'end')")
+    if len(given) != 2 or len({column.name, *given}) != 3:
         raise _wrong(column, 'between names two other columns, as in ["begin", "end"]')
     if column.format:
         raise _wrong(column, "no file holds it, so it has no format")

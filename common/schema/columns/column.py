@@ -228,7 +228,7 @@ class Column(ColumnFields):
         return cls._numeric(
             ColumnKind.DURATION, name, lower, upper, missing,
             dtype=dtype, unit=unit, transform=transform, format=format,
-            between=None if between is None else list(between),
+            between=list(between) if isinstance(between, tuple | list) else between,
         )  # fmt: skip
 
     @classmethod

@@ -40,7 +40,7 @@ from dpntk.release.file.validation import log_delta, require_consistent
 from dpntk.release.mechanism import accountant, gaussian
 from dpntk.release.mechanism.gaussian import SMOOTHING, NoiseScale, NoisySums
 from dpntk.release.publishing import layout, measurement, pipeline
-from dpntk.release.publishing.fewer_cells import added_up, of_cells
+from dpntk.release.publishing.fewer_cells import added_up, of_few_cells
 from dpntk.release.publishing.layout import ReleaseLayout
 from dpntk.release.publishing.lengths import is_undecided
 from dpntk.release.publishing.measurement import Measured, measure
@@ -335,7 +335,7 @@ def in_cells_of(released: ReleaseLayout, records: Records) -> Integers:
     cells = {column.cells for column in left.columns if column.start in many} - {CELLS}
     if not cells:
         return records.features
-    return added_up(records.features.T, drawn, of_cells(drawn, *cells)).T
+    return added_up(records.features.T, drawn, of_few_cells(drawn)).T
 
 
 def kind_of(released: ReleaseLayout, drawn: FeatureMap) -> str:
