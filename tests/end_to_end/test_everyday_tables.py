@@ -216,16 +216,17 @@ def test_what_is_too_rare_is_said(
     dpntk: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("dpntk.generate.tables.rows.conditional._MOST", 2_000)
+    monkeypatch.setattr("dpntk.generate.tables.rows.conditional._FOR_EACH", 1)
     (tmp_path / "a.csv").write_text("x,y\n" + "".join(f"{i},{'ab'[i % 2]}\n" for i in range(90)))
     dpntk("schema", "a.csv")
     features = ("--features", "rff", "--frequencies", "5")
     dpntk("embed", "a.csv", "--schema", "schema.toml", "--accept-from-data", *features)
     dpntk("release", "--eps", "5", "--delta", "1e-3")
     made = dpntk(
-        "generate", "release.h5", "--steps", "2", "-n", "90", "--where", "x = 50 and y = a"
+        "generate", "release.h5", "--steps", "2", "-n", "1000", "--where", "x = 50 and y = a"
     )
     refused(
-        made, "2,000 rows fulfil it, and 90 are wanted: ask for fewer, or for what is less rare"
+        made, "2,000 rows fulfil it, and 1,000 are wanted: ask for fewer, or for what is less rare"
     )
     assert not Path("synthetic").exists()
     assert read_schema(Path("schema.toml"), accept_from_data=True).constraints == ()
