@@ -36,20 +36,20 @@ def require_columns_of(schema: Schema, feature_map: FeatureMap) -> None:
 def _are_marginals_of(schema: TableSchema, marginals: MarginalFeatures) -> bool:
     try:
         groups = marginals.names_of_groups(schema)
-        known = [
+        usual = (
             replace(
                 MarginalFeatures.of(schema, cells, groups=groups, fine=fine),
                 group_length=marginals.group_length,
             )
             for cells in (CELLS, FEW_CELLS)
             for fine in (False, True)
-        ]
+        )
         by_level = marginals.by_level and (
             MarginalFeatures.of(schema, groups=groups, fine=True, undecided=True).by_level
         )
+        own, is_known = replace(marginals.unmerged, undecided=False), False
         if not groups and any(not column.kind.numeric for column in schema.features):
-            known.append(MarginalFeatures.of(schema, numbers=False))
+            is_known = own == MarginalFeatures.of(schema, numbers=False)
+        return (is_known or own in usual) and marginals.by_level == by_level
     except SchemaError:
         return False
-    own = replace(marginals.unmerged, undecided=False)
-    return own in known and marginals.by_level == by_level

@@ -59,8 +59,9 @@ from .accepting import accepted
 )  # fmt: skip
 @click.option(
     "--constraints", is_flag=True,
-    help="Also draft rules that all rows keep, such as discharge >= admission, total = drugs + "
-    "care, or when a value is missing; generated rows will keep those that you confirm.",
+    help="Also draft rules that all rows keep, such as total = drugs + care, or when a value is "
+    "missing, and the time between two dates, one of which is never before the other, as a column "
+    "of its own; generated rows will keep what you confirm.",
 )  # fmt: skip
 @unit_options
 @click.option(

@@ -74,7 +74,8 @@ def draft_schema(
             None, all columns that can be described are.
         privacy_unit: the unit whose rows are protected together; its column is left out, unread.
         constraints: whether to draft constraints as well: rules that all rows keep, such as
-            "discharge >= admission". This reads the table once more.
+            "total = drugs + care"; and the time between two dates, one of which is never before the
+            other, as a column of its own. This reads the table once or twice more.
 
     Returns:
         The draft. `confirm` what is publicly known, or replace it; then call `settled`.

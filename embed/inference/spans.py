@@ -15,6 +15,7 @@ from ...common.schema.columns.column import Column
 from ...common.schema.columns.dates import TimeUnit
 from ...common.schema.columns.durations import LONGEST
 from ...common.schema.columns.kinds import ColumnKind, Missing
+from ...common.schema.rules.condition import Comparison, Condition, Relation
 from ...common.schema.rules.language import LONGEST as LONGEST_RULE
 from ...common.schema.spans import rule_of
 from ...common.schema.table import TableSchema
@@ -47,9 +48,9 @@ def with_spans(
     ruled = replace(schema, constraints=tuple(rules))
     named = [rule.names for rule in ruled.rules]
     orders = {
-        text: _span(schema, text)
-        for text, names in zip(rules, named, strict=True)
-        if " <= " in text and not any(names < others for others in named)
+        text: _span(schema, rule)
+        for text, rule in zip(rules, ruled.rules, strict=True)
+        if not any(rule.names < others for others in named)
     }
     spans = {text: span for text, span in orders.items() if span is not None}
     spans = dict(itertools.islice(spans.items(), _MOST))
@@ -75,14 +76,18 @@ def with_spans(
     )
 
 
-def _span(schema: TableSchema, rule: str) -> Column | None:
-    """The time between the two dates of a rule such as admission <= discharge, of any length."""
-    names = [name.strip("`") for name in rule.split(" <= ")]
-    ends = [schema.by_name.get(name) for name in names]
-    if len(ends) != 2 or None in ends:
-        return None
-    first, last = (end for end in ends if end is not None)
-    if not (first.kind.temporal and first.seconds == last.seconds and last.kind.temporal):
+def _span(schema: TableSchema, rule: Condition) -> Column | None:
+    """The time between two dates of which the rule is that one is never above the other.
+
+    Of any length; None for other rules, and if no column can be that.
+    """
+    match rule:
+        case Comparison(((one, factor), (other, _)), 0, Relation.AT_MOST):
+            names = (one, other) if factor > 0 else (other, one)
+        case _:
+            return None
+    first, last = (schema.by_name[name] for name in names)
+    if not (first.kind.temporal and last.kind.temporal and first.seconds == last.seconds):
         return None
     taken = {column.name for column in schema.described} | set(schema.left_out)
     name = f"{first.name} to {last.name}"

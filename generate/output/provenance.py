@@ -91,24 +91,27 @@ def warn_of_noise(release: Release) -> None:
 
 def _noise_on_means(release: Release) -> float:
     """Approximate noise on the mean of a number, over all classes together."""
-    parts, classes = parts_of(release.feature_map), len(release.schema.classes)
+    parts = parts_of(release.feature_map)
     if parts.marginals is None or not release.guarantee.private:
         return 0.0
-    noise = release.noise_per_coordinate * math.sqrt(classes)
-    return parts.marginals.noise_on_means(noise / parts.weight)
+    return parts.marginals.noise_on_means(_noise_on_all(release) / parts.weight)
 
 
 def _noise_on_correlations(release: Release) -> float:
     """Approximate noise on the correlations in a release, over all classes together."""
-    parts, classes = parts_of(release.feature_map), len(release.schema.classes)
+    parts, noise = parts_of(release.feature_map), _noise_on_all(release)
     if parts.moments is None or not release.guarantee.private:
         return 0.0
-    noise = release.noise_per_coordinate * math.sqrt(classes)
     # Each product appears twice.
     found = parts.moments.noise_on_correlations(noise / parts.moment_weight / math.sqrt(2))
     if parts.marginals is None:
         return found
     return min(found, parts.marginals.noise_on_correlations(noise / parts.weight))
+
+
+def _noise_on_all(release: Release) -> float:
+    """Noise on an entry of the mean feature of all classes together."""
+    return release.noise_per_coordinate * math.sqrt(len(release.schema.classes))
 
 
 def warn_unless_private(origin: Mapping[str, Any], folder: Path) -> None:

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cache, partial
 from typing import Final
 
 import numpy as np
@@ -100,7 +101,7 @@ def posterior_tables(
         For each table its columns, in finer cells if it is rough and no other table of its pair is
         finer still, and shares of cells, float64 (cells,).
     """
-    model = None if copulas is None else _NumbersModel.of(looks, shares_of, copulas)
+    model = None if copulas is None else _NumbersModel(looks, shares_of, copulas)
     measured = {
         look.pair: len(look.shares) for look in looks if not (look.coarse or look.has_low_signal)
     }
@@ -108,7 +109,7 @@ def posterior_tables(
     for look in looks:
         table, expected = look.table, None
         if model is not None and _has_copula(table, shares_of):
-            expected = model.shares(look, table)
+            expected = model.shares(look.pair, table)
         shares = expected
         if expected is None or not (look.folded or look.has_low_signal):
             shares = table_shares(
@@ -133,54 +134,56 @@ def _as_noisy(look: TableObservation, shares_of: SharesOf) -> NoisyTable:
     return NoisyTable(cells, look.noise, rows, columns, look.pair)
 
 
-@dataclass(frozen=True, eq=False)
 class _NumbersModel:
     """What all tables of two numbers together say of each of them.
 
-    Attributes:
-        copulas: of all pairs of numbers.
-        departures: from these.
+    Folded tables determine no departures from copulas.
+
+    Args:
+        looks: the observation of each table of one class.
         shares_of: gives the shares of a column's cells in rows.
+        copulas: of all pairs of numbers.
     """
 
-    copulas: PairCopulas
-    departures: SmoothDepartures
-    shares_of: SharesOf
+    def __init__(
+        self, looks: Sequence[TableObservation], shares_of: SharesOf, copulas: PairCopulas
+    ) -> None:
+        self.shares_of, self._copulas = shares_of, copulas
+        # Each serves several tables, or twice for one.
+        self._waves = cache(partial(waves_of, shares_of=shares_of))
+        self._by_copula = cache(self._copula_shares)
+        self._departures = SmoothDepartures.of(
+            [
+                CopulaResidual(
+                    look.pair,
+                    _as_noisy(look, shares_of).shares - self._by_copula(look.pair, look.table),
+                    look.noise,
+                    *map(self._waves, look.table.sides),
+                )
+                for look in looks
+                if look.noise and not look.folded and _has_copula(look.table, shares_of)
+            ]
+        )
 
-    @classmethod
-    def of(
-        cls, looks: Sequence[TableObservation], shares_of: SharesOf, copulas: PairCopulas
-    ) -> _NumbersModel:
-        """Estimate the departures; folded tables determine none."""
-        alone = cls(copulas, SmoothDepartures({}), shares_of)
-        residuals = []
-        for look in looks:
-            if look.folded or not look.noise or not _has_copula(look.table, shares_of):
-                continue
-            sides, known = look.table.sides, _known(look.table)
-            noisy = look.shares.reshape([side.dimension for side in sides])[known]
-            waves = (waves_of(side, shares_of) for side in sides)
-            apart = noisy - alone.shares(look, look.table)[known]
-            residuals.append(CopulaResidual(look.pair, apart, look.noise, *waves))
-        return cls(copulas, SmoothDepartures.of(residuals), shares_of)
-
-    def shares(self, look: TableObservation, table: MarginalGroup) -> NDArray[np.float64]:
-        """Shares of cells of the two numbers of a table, in any cells, (r, s)."""
-        alone = [self.shares_of(side).numpy() for side in table.sides]
-        found = np.outer(*alone).clip(_EXACT)
-        known = (each[: side.known] for each, side in zip(alone, table.sides, strict=True))
-        copula = self.copulas.shares(look.pair, *known)
-        waves = (waves_of(side, self.shares_of) for side in table.sides)
+    def shares(self, pair: Pair, table: MarginalGroup) -> NDArray[np.float64]:
+        """Shares of the cells of two numbers, in any cells, (r, s)."""
+        found = np.outer(*(self.shares_of(side).numpy() for side in table.sides)).clip(_EXACT)
         # A missing value has no place in the order of cells, and is taken to be independent.
-        found[_known(table)] = self.departures.added_to(copula, look.pair, *waves)
+        found[_known(table)] = self._departures.added_to(
+            self._by_copula(pair, table), pair, *map(self._waves, table.sides)
+        )
         return found
+
+    def _copula_shares(self, pair: Pair, table: MarginalGroup) -> NDArray[np.float64]:
+        rows, columns = (self.shares_of(side).numpy()[: side.known] for side in table.sides)
+        return self._copulas.shares(pair, rows, columns)
 
 
 def _divided(
     model: _NumbersModel, look: TableObservation, finer: MarginalGroup, wanted: Tensor
 ) -> Tensor:
     """Divide each cell's share among finer cells in proportion to the model."""
-    expected = torch.from_numpy(model.shares(look, finer)).flatten()
+    expected = torch.from_numpy(model.shares(look.pair, finer)).flatten()
     within = _parts_of(finer, look.table)
     of_parts = torch.zeros_like(wanted).index_add_(0, within, expected)
     shares = expected * (wanted / of_parts.clamp(min=_TINY))[within]
