@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -207,21 +208,40 @@ class Draft(RedactedRepr):
     ) -> Draft:
         """The draft with bounds that were found with differential privacy.
 
-        Columns whose bounds were not found stay in `private`.
+        Columns whose bounds were not found stay in `private`, and so does a column whose bounds,
+        with those of columns before it, contradict a constraint: what was spent has to be kept.
 
         Args:
             bounds: the bounds of columns in `private`.
             spent: the releases that found them, and earlier ones from the same records.
+
+        Raises:
+            SchemaError: all of them contradict constraints, and no bounds were found before.
         """
+        known = {entry.release_id for entry in self.stated.spent}
+        everything = (*self.stated.spent, *(e for e in spent if e.release_id not in known))
+        with suppress(SchemaError):
+            return self._bounded(bounds, everything)
+        kept: dict[str, tuple[float, float]] = {}
+        for name, each in bounds.items():
+            with suppress(SchemaError):
+                self._bounded({**kept, name: each}, everything)
+                kept[name] = each
+        if not kept and not self.stated.private_bounds:
+            raise SchemaError("the bounds that were found contradict the constraints")
+        return self._bounded(kept, everything)
+
+    def _bounded(
+        self, bounds: Mapping[str, tuple[float, float]], spent: tuple[Entry, ...]
+    ) -> Draft:
         columns = tuple(
             with_private_bounds(column, bounds[column.name]) if column.name in bounds else column
             for column in self.stated.columns
         )
-        known = {entry.release_id for entry in self.stated.spent}
-        spent = (*self.stated.spent, *(e for e in spent if e.release_id not in known))
         left = tuple(name for name in self.private if name not in bounds)
-        schema = replace(self.stated, columns=columns, spent=spent)
-        return replace(self, stated=schema, private=left)
+        return replace(
+            self, stated=replace(self.stated, columns=columns, spent=spent), private=left
+        )
 
     def to_toml(self) -> str:
         """The text of a `schema.toml` that `from_toml` reads back."""

@@ -47,8 +47,9 @@ def command(
 
     What this spends is written into the schema beside the bounds, and counts in the ledger of every
     embedding that is made with that schema. A column keeps bounds = "private" if none of its
-    magnitudes stands out from the noise, or if most of its rows lie beyond those that do. 'dpntk
-    plan MAGNITUDES' says how many rows it takes to stand out, and spends nothing.
+    magnitudes stands out from the noise, if most of its rows lie beyond those that do, or if its
+    bounds contradict a constraint. 'dpntk plan MAGNITUDES' says how many rows it takes to stand
+    out, and spends nothing.
     """
     from ..publishing.private_bounds import find_bounds  # --help need not wait for torch
 
@@ -68,9 +69,9 @@ def command(
     bounded = typed(output)
     if found.private:
         warning(
-            "no magnitude stands out from the noise, or most rows are beyond those that do, in "
-            f"{', '.join(found.private)}: declare lower and upper in {output}, or spend more on "
-            "what is left, which adds to what is spent: "
+            "bounds contradict a constraint, no magnitude stands out from the noise, or most rows "
+            f"are beyond those that do, in {', '.join(found.private)}: declare lower and upper in "
+            f"{output}, or spend more on what is left, which adds to what is spent: "
             f"'dpntk embed DATA --schema {bounded} --private-bounds -o {typed(magnitudes)} "
             f"--overwrite' and 'dpntk bounds {typed(magnitudes)} --schema {bounded} --eps E "
             f"--compose -o {bounded} --overwrite'"

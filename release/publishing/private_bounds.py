@@ -64,7 +64,8 @@ def find_bounds(
     """Find the bounds of the columns that are marked for it, and record what that spends.
 
     Columns stay marked, to be declared or tried again, if no magnitude stands out from the noise,
-    or if most rows seem to lie beyond those that do. What was spent counts in any case.
+    if most rows seem to lie beyond those that do, or if what was found contradicts a constraint.
+    What was spent counts in any case.
 
     Guarantee:
         The noisy counts satisfy (epsilon, delta) differential privacy as every release does: they
@@ -88,7 +89,8 @@ def find_bounds(
 
     Raises:
         EmbeddingError: there is no complete embedding.
-        SchemaError: it is not of the magnitudes of the draft's columns.
+        SchemaError: it is not of the magnitudes of the draft's columns, or all bounds that are
+            found contradict constraints, and the draft has none from before.
         BudgetError: the parameters mean no noise, or do not suit the embedding; something was spent
             under another adjacency; there are too few records to stand out from the noise; or no
             bounds are found for any column, and the draft has none from before.
@@ -140,7 +142,10 @@ def find_bounds(
             "would stand out from the noise, or most rows are beyond those that have: declare the "
             f"bounds, or spend more; {path} counts what was spent"
         )
-    return draft.with_bounds(found, spent)
+    try:
+        return draft.with_bounds(found, spent)
+    except SchemaError as error:
+        raise SchemaError(f"{error}: declare the bounds; {path} counts what was spent") from error
 
 
 def _require_adjacency(ledger: Ledger, adjacency: Adjacency) -> None:

@@ -410,6 +410,37 @@ def test_what_was_found_is_kept_though_another_column_has_nothing(
     require_refused(outcome, "bounds of pay are private: find them first")
 
 
+def test_what_was_spent_is_kept_though_bounds_contradict_a_constraint(
+    dpntk: Command, table: Path
+) -> None:
+    Path("schema.toml").write_text('constraints = ["age >= 500"]' + SCHEMA)
+    made = dpntk("embed", "a.csv", "--schema", "schema.toml", "--private-bounds")
+    assert made.code == 0, made.stderr
+    found = dpntk("bounds", "--schema", "schema.toml", "--eps", 1)
+    assert found.code == 0, found.stderr
+    (warned,) = [line for line in found.stderr.splitlines() if "contradict" in line]
+    assert "beyond those that do, in age: declare lower and upper" in warned
+    left = bounded()
+    assert left.private == ("age",)
+    assert [column.name for column in left.schema.private_bounds] == ["pay"]
+    assert left.schema.spent == load_embedding(Path("magnitudes.h5")).ledger.entries
+    assert len(left.schema.spent) == 1
+
+
+def test_bounds_that_all_contradict_constraints_are_refused_and_counted(
+    dpntk: Command, table: Path
+) -> None:
+    rules = 'constraints = ["age >= 500", "pay >= 1000000"]'
+    Path("schema.toml").write_text(rules + SCHEMA)
+    made = dpntk("embed", "a.csv", "--schema", "schema.toml", "--private-bounds")
+    assert made.code == 0, made.stderr
+    found = dpntk("bounds", "--schema", "schema.toml", "--eps", 1)
+    require_refused(found, "the bounds that were found contradict the constraints: declare the")
+    assert "magnitudes.h5 counts what was spent" in found.stderr
+    assert len(load_embedding(Path("magnitudes.h5")).ledger.entries) == 1
+    assert not Path("bounded.toml").exists()
+
+
 @pytest.mark.parametrize("magnitudes_file", ["magnitudes.h5", "elsewhere.h5"])
 def test_all_rounds_of_finding_bounds_are_counted(
     dpntk: Command, table: Path, monkeypatch: pytest.MonkeyPatch, magnitudes_file: str
