@@ -19,7 +19,8 @@ The public names, by what they are for:
   ceiling on all its releases.
 - Add up embeddings of shards or sites: `merge_files`, or `merge` in memory.
 - Describe a table: `TableSchema`, `Column`, and `PrivacyUnit` if a person has several rows;
-  `CsvFormat` for how its files are written; `read_schema` and `save_schema` for the schema's own.
+  `LookupColumn` and `MadeColumn` for columns that are not read; `CsvFormat` for how its files are
+  written; `read_schema` and `save_schema` for the schema's own.
 - Have a description drafted: `draft_schema`, which gives a `Draft`.
 - Choose features (`FeatureOptions`): `TangentOptions` is the default; `PixelOptions`,
   `FourierOptions`, `HermiteOptions` and `PerceptualOptions` are the others, and
@@ -35,6 +36,8 @@ from ..common.lazy import attach
 if TYPE_CHECKING:
     from ..common.ledger import PrivacyBudget
     from ..common.schema.columns.column import Column
+    from ..common.schema.columns.lookup import LookupColumn
+    from ..common.schema.columns.made import MadeColumn
     from ..common.schema.csv_format import CsvFormat
     from ..common.schema.draft import Draft
     from ..common.schema.privacy_unit import PrivacyUnit
@@ -62,6 +65,8 @@ __all__ = [
     "FeatureOptions",
     "FourierOptions",
     "HermiteOptions",
+    "LookupColumn",
+    "MadeColumn",
     "PerceptualOptions",
     "PixelOptions",
     "PrivacyBudget",
@@ -91,6 +96,8 @@ __getattr__, __dir__ = attach(
         "FeatureOptions": ".feature_options.base",
         "FourierOptions": ".feature_options.fourier",
         "HermiteOptions": ".feature_options.drawn",
+        "LookupColumn": "..common.schema.columns.lookup",
+        "MadeColumn": "..common.schema.columns.made",
         "PerceptualOptions": ".feature_options.perceptual",
         "PixelOptions": ".feature_options.pixels",
         "PrivacyBudget": "..common.ledger",

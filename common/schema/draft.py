@@ -16,7 +16,8 @@ from ..errors import SchemaError
 from ..ledger import Entry
 from ..storage.plain import parse_toml
 from .columns.column import Column
-from .columns.made import MadeColumn
+from .columns.lookup import LookupColumn
+from .columns.unread import UnreadColumn
 from .origin import Origin
 from .privacy_unit import PrivacyUnit
 from .private_bounds import approx_bounds_schema, with_private_bounds
@@ -36,8 +37,8 @@ class Draft(RedactedRepr):
     Attributes:
         stated: what the file says, confirmed or not.
         unconfirmed: names of the columns that were looked up in the data, all but their names, and
-            are not confirmed; for those in `private`, and those whose bounds were found with
-            differential privacy, all but names and bounds.
+            are not confirmed, also of columns that follow from others; for those in `private`, and
+            those whose bounds were found with differential privacy, all but names and bounds.
         private: names of the columns whose bounds are to be found with differential privacy; in
             `stated` they have the widest bounds.
         left_out_confirmed: whether the owner confirms which columns are left out.
@@ -60,26 +61,32 @@ class Draft(RedactedRepr):
             _from_data(column) if column.name in self.unconfirmed else column
             for column in self.stated.columns
         )
+        made = tuple(
+            replace(column, origin=Origin.FROM_DATA)
+            if isinstance(column, LookupColumn) and column.name in self.unconfirmed
+            else column
+            for column in self.stated.made
+        )
         chosen = self.stated.left_out_origin if self.left_out_confirmed else Origin.FROM_DATA
         named = self.stated.names_origin if self.names_confirmed else Origin.FROM_DATA
         ruled = self.stated.constraints_origin if self.constraints_confirmed else Origin.FROM_DATA
         return replace(
-            self.stated, columns=columns, left_out_origin=chosen, names_origin=named,
+            self.stated, columns=columns, made=made, left_out_origin=chosen, names_origin=named,
             constraints_origin=ruled,
         )  # fmt: skip
 
     def confirm(
         self,
-        *columns: Column | str,
+        *columns: Column | LookupColumn | str,
         names: bool = False,
         constraints: Collection[str] | None = None,
     ) -> Draft:
         """The draft with the owner's confirmations.
 
         Args:
-            columns: each is a column as publicly known, which replaces the drafted one of its name;
-                or the name of a column that is publicly known as drafted, or that is left out
-                whatever it holds.
+            columns: each is a column as publicly known, which replaces the drafted one of its name,
+                be it read or looked up by another; or the name of a column that is publicly known
+                as drafted, or that is left out whatever it holds.
             names: whether the names of all columns are publicly known, if some could be values.
             constraints: all rules that are known to hold for every row of any such table; they
                 replace the drafted ones, which stay as they are if None.
@@ -87,16 +94,22 @@ class Draft(RedactedRepr):
         Raises:
             SchemaError: there is no such column, or a constraint is invalid.
         """
-        known = {column.name: _declared(column) for column in columns if isinstance(column, Column)}
+        known = {each.name: _declared(each) for each in columns if not isinstance(each, str)}
         chosen = {column if isinstance(column, str) else column.name for column in columns}
-        drafted = {column.name for column in self.stated.columns}
+        drafted = {column.name for column in self.stated.described}
         for name in chosen - drafted:
             if name in known or name not in self.stated.left_out:
                 raise SchemaError(f"confirm: the draft has no column {name!r}")
-        described = tuple(known.get(column.name, column) for column in self.stated.columns)
+        described = [known.get(column.name, column) for column in self.stated.described]
+        read = tuple(column for column in described if isinstance(column, Column))
+        unread = tuple(
+            replace(column, place=place)
+            for place, column in enumerate(described)
+            if not isinstance(column, Column)
+        )
         rules = self.stated.constraints if constraints is None else tuple(constraints)
         return Draft(
-            replace(self.stated, columns=described, constraints=rules),
+            replace(self.stated, columns=read, made=unread, constraints=rules),
             tuple(name for name in self.unconfirmed if name not in chosen),
             tuple(name for name in self.private if name not in known),
             self.left_out_confirmed or chosen.issuperset(self.stated.left_out),
@@ -277,10 +290,10 @@ class Draft(RedactedRepr):
             lines += toml_lines(entry.to_json())
         return "\n".join(lines) + "\n"
 
-    def _lines_of(self, column: Column | MadeColumn) -> list[str]:
+    def _lines_of(self, column: Column | UnreadColumn) -> list[str]:
         """The file's lines for a column."""
-        if isinstance(column, MadeColumn):
-            return toml_lines(column.to_json())
+        if not isinstance(column, Column):
+            return self._lines_of_unread(column)
         lines, unsaid = [], set()
         if column.name in self.unconfirmed:
             private = column.name in self.private or column.origin is Origin.PRIVATE
@@ -298,6 +311,18 @@ class Draft(RedactedRepr):
             unsaid |= {"lower", "upper"}
         said = column.to_json()
         return lines + toml_lines({name: said[name] for name in said if name not in unsaid})
+
+    def _lines_of_unread(self, column: UnreadColumn) -> list[str]:
+        lines = []
+        if column.name in self.unconfirmed:
+            lines.append("confirmed = false  # how its values follow was looked up in the data")
+        said = column.to_json()
+        values = said.pop("values", None)
+        lines += toml_lines(said)
+        if values is not None:
+            lines += ["[columns.values]"]
+            lines += [f"{toml_value(each)} = {toml_value(values[each])}" for each in values]
+        return lines
 
     @classmethod
     def from_toml(cls, text: str, where: str) -> Draft:
@@ -328,8 +353,10 @@ def _from_data(column: Column) -> Column:
     return replace(column, origin=Origin.FROM_DATA)
 
 
-def _declared(column: Column) -> Column:
+def _declared(column: Column | LookupColumn) -> Column | LookupColumn:
     """A column marked as declared by the owner."""
+    if isinstance(column, LookupColumn):
+        return replace(column, origin=Origin.DECLARED)
     looked_up = column.origin is Origin.FROM_DATA
     return replace(
         column,

@@ -20,7 +20,9 @@ from ..ledger import Entry
 from .classes import some_classes
 from .columns.column import Column
 from .columns.kinds import ColumnKind, Missing
+from .columns.lookup import LookupColumn
 from .columns.made import MadeColumn
+from .columns.unread import UnreadColumn
 from .csv_format import CsvFormat
 from .names import require_name
 from .origin import Origin
@@ -76,7 +78,8 @@ class TableSchema(BriefRepr):
         csv: the format of CSV files.
         spent: earlier releases from the same records that found the bounds of columns whose origin
             is `PRIVATE`, with differential privacy. They are part of every total.
-        made: columns of the source that are not read; generated tables make them from a pattern.
+        made: columns of the source that are not read; generated tables make them from a pattern, or
+            look them up by another column.
         constraints: rules that every row of a generated table keeps, in the language of
             `dpntk.common.schema.rules.language`.
         privacy_unit: the unit whose rows are protected together, identified by a column that is
@@ -92,7 +95,7 @@ class TableSchema(BriefRepr):
     csv: CsvFormat = field(default_factory=CsvFormat)
     spent: tuple[Entry, ...] = ()
     left_out_origin: Origin = Origin.DECLARED
-    made: tuple[MadeColumn, ...] = ()
+    made: tuple[UnreadColumn, ...] = ()
     constraints: tuple[str, ...] = ()
     privacy_unit: PrivacyUnit | None = None
     names_origin: Origin = Origin.DECLARED
@@ -116,6 +119,8 @@ class TableSchema(BriefRepr):
         if any(not column.kind.numeric for column in self.private_bounds):
             raise SchemaError("categories are not found with differential privacy")
         require_spans(self.by_name)
+        for column in self.lookups.values():
+            column.require_fitting(self.by_name)
         self._require_encodable()
         if self.record_size > MOST_INPUTS:
             raise SchemaError(
@@ -201,9 +206,7 @@ class TableSchema(BriefRepr):
         """Check that a CSV file in the declared encoding can hold all texts of the schema."""
         for column in self.described:
             texts = (
-                (column.pattern,)
-                if isinstance(column, MadeColumn)
-                else (column.format, *column.categories)
+                (column.format, *column.categories) if isinstance(column, Column) else column.texts
             )
             try:
                 "".join((column.name, *texts)).encode(self.csv.encoding)
@@ -232,15 +235,15 @@ class TableSchema(BriefRepr):
         return tuple(column for column in self.columns if not column.between)
 
     @cached_property
-    def written(self) -> tuple[Column | MadeColumn, ...]:
+    def written(self) -> tuple[Column | UnreadColumn, ...]:
         """All columns of a generated table, in the order of the source."""
-        found: list[Column | MadeColumn] = list(self.stored)
+        found: list[Column | UnreadColumn] = list(self.stored)
         for column in self.made:
             found.insert(column.place, column)
         return tuple(found)
 
     @cached_property
-    def described(self) -> tuple[Column | MadeColumn, ...]:
+    def described(self) -> tuple[Column | UnreadColumn, ...]:
         """All columns, in the order of the source; what it has not, comes last."""
         return (*self.written, *(column for column in self.columns if column.between))
 
@@ -250,9 +253,23 @@ class TableSchema(BriefRepr):
         return {column.name: column for column in self.columns}
 
     @cached_property
+    def lookups(self) -> dict[str, LookupColumn]:
+        """The columns that follow from others, by name."""
+        return {column.name: column for column in self.made if isinstance(column, LookupColumn)}
+
+    @cached_property
     def rules(self) -> tuple[Condition, ...]:
         """The rules of `rule_texts`, parsed."""
-        return tuple(parse_condition(text, self.by_name) for text in self.rule_texts)
+        return tuple(map(self.condition, self.rule_texts))
+
+    def condition(self, text: str) -> Condition:
+        """Parse a condition on rows; see `dpntk.common.schema.rules.language`.
+
+        Raises:
+            SchemaError: it is invalid, mentions unknown columns or categories, or no row can fulfil
+                it.
+        """
+        return parse_condition(text, self.by_name, self.lookups)
 
     @cached_property
     def rule_texts(self) -> tuple[str, ...]:
@@ -311,6 +328,8 @@ class TableSchema(BriefRepr):
             found.append("which columns are left out")
         if self.constraints_origin is Origin.FROM_DATA:
             found.append("which constraints all rows keep")
+        if looked_up := [c for c in self.lookups.values() if c.origin is Origin.FROM_DATA]:
+            found.append(_following(looked_up))
         return tuple(found)
 
     def with_privacy_unit(self, unit: PrivacyUnit) -> TableSchema:
@@ -347,7 +366,9 @@ class TableSchema(BriefRepr):
         """What is taken as public, in words."""
         found = ", ".join(column.name for column in self.private_bounds)
         but = f" (but for the bounds of {found})" if found else ""
-        patterns = ("patterns of columns that are made anew",) if self.made else ()
+        made = any(isinstance(column, MadeColumn) for column in self.made)
+        patterns = ("patterns of columns that are made anew",) if made else ()
+        lookups = (_following(self.lookups.values()),) if self.lookups else ()
         rules = ("constraints on rows",) if self.constraints else ()
         unit = self.privacy_unit
         counting = () if unit is None else (f"number of rows of one {unit.column} that count",)
@@ -355,6 +376,7 @@ class TableSchema(BriefRepr):
             f"names, {_SHAPE}, {_bounds(self.columns)} and categories of the columns{but}, and "
             "which of them may lack values",
             *patterns,
+            *lookups,
             *rules,
             *counting,
         )
@@ -413,6 +435,11 @@ class TableSchema(BriefRepr):
         """
         known = {entry.name for entry in fields(cls)} - {"made"}  # these are among the columns
         return cls(**read_entries(document, known))
+
+
+def _following(columns: Iterable[LookupColumn]) -> str:
+    """What is known of columns that follow from others, in words."""
+    return "values of " + ", ".join(f"{each.name} for each {each.of}" for each in columns)
 
 
 def _bounds(columns: Iterable[Column]) -> str:

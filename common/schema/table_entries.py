@@ -9,7 +9,7 @@ from ..display.text import unknown_names
 from ..errors import SchemaError
 from ..ledger import Entry
 from .columns.column import Column
-from .columns.made import MADE, MadeColumn
+from .columns.unread import is_unread, read_unread
 from .csv_format import CsvFormat
 from .origin import Origin
 from .privacy_unit import PrivacyUnit
@@ -55,9 +55,9 @@ def read_entries(document: Mapping[str, Any], known: Set[str]) -> dict[str, Any]
         raise SchemaError("bins is a whole number")
     # What no file holds comes last, so that places are those in files.
     in_order = sorted(columns, key=lambda each: isinstance(each, dict) and "between" in each)
-    values["columns"] = tuple(Column.from_json(each) for each in in_order if not _is_made(each))
+    values["columns"] = tuple(Column.from_json(each) for each in in_order if not is_unread(each))
     values["made"] = tuple(
-        MadeColumn.from_json(each, place) for place, each in enumerate(in_order) if _is_made(each)
+        read_unread(each, place) for place, each in enumerate(in_order) if is_unread(each)
     )
     values["csv"] = CsvFormat.from_json(values.get("csv", {}))
     values["spent"] = tuple(map(Entry.from_json, values["spent"]))
@@ -69,7 +69,3 @@ def read_entries(document: Mapping[str, Any], known: Set[str]) -> dict[str, Any]
         except ValueError as error:
             raise SchemaError(f'{entry} is "declared" or "from-data"') from error
     return values
-
-
-def _is_made(column: object) -> bool:
-    return isinstance(column, dict) and column.get("kind") == MADE

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final
 
 from ...common.cli.prompts import confirmed
 from ...common.display.console import TextTable, show
 from ...common.schema.columns.column import Column
 from ...common.schema.columns.kinds import Missing
+from ...common.schema.columns.lookup import LOOKUP, LookupColumn
 from ...common.schema.draft import Draft
 
 _MOST_CATEGORIES: Final = 8
@@ -23,7 +25,13 @@ def accepted(draft: Draft) -> Draft:
     table.add_column("scale, step, format")
     table.add_column("values")
     table.add_column("missing", wrap=False)
-    for column in draft.schema.columns:
+    for column in draft.schema.described:
+        if isinstance(column, LookupColumn):
+            pairs = [f"{category} = {value}" for category, value in column.values.items()]
+            kind, source = f"{LOOKUP}, {column.dtype}", f"follows from {column.of}"
+            table.add_row(column.name, kind, source, _some(pairs), "")
+        if not isinstance(column, Column):
+            continue
         missing = "" if column.missing is Missing.REFUSED else "yes"
         kind = f"{column.kind.value}, {column.dtype}"
         table.add_row(column.name, kind, _steps(column), _values(column), missing)
@@ -61,7 +69,11 @@ def _values(column: Column) -> str:
     if column.kind.numeric and not column.values:
         texts = map(column.bound_text if column.kind.timed else str, column.bounds)  # type: ignore[arg-type]
         return " to ".join(texts)
-    listed = column.categories or [f"{value:g}" for value in column.values]
+    return _some(column.categories or [f"{value:g}" for value in column.values])
+
+
+def _some(listed: Sequence[str]) -> str:
+    """The first of several texts, and how many there are beside them."""
     first = ", ".join(listed[:_MOST_CATEGORIES])
     first = first if len(first) <= _LONGEST else f"{first[:_LONGEST]}…"
     more = len(listed) - _MOST_CATEGORIES

@@ -60,8 +60,9 @@ from .accepting import accepted
 @click.option(
     "--constraints", is_flag=True,
     help="Also draft rules that all rows keep, such as total = drugs + care, or when a value is "
-    "missing, and the time between two dates, one of which is never before the other, as a column "
-    "of its own; generated rows will keep what you confirm.",
+    "missing; the time between two dates, one of which is never before the other, as a column of "
+    "its own; and columns that follow from another one, such as a region from a district. "
+    "Generated rows will keep what you confirm.",
 )  # fmt: skip
 @unit_options
 @click.option(

@@ -31,10 +31,11 @@ _MOST_NUMBERS: Final = 40
 """With more numeric columns than this, not all sums of three are tried."""
 _TRIED: Final = 64
 """The number of rows in which sums are sought."""
-_MOST_CATEGORIES: Final = 20
-_MOST_CONCLUDED: Final = 8
-"""A column with more categories is not concluded from another: such columns are codes, and no rule
-gives them."""
+MOST_CATEGORIES: Final = 20
+"""From a column with more categories, no other is concluded by a rule."""
+MOST_CONCLUDED: Final = 8
+"""A column with more categories is not concluded from another by a rule: such columns are codes.
+They may be looked up (`lookups`)."""
 _LUMP: Final = 0.05
 """From this share of rows on, the smallest number is a case of its own, as 0 often is."""
 _WORD: Final = re.compile(r"[A-Za-z_]\w*", re.ASCII)
@@ -253,7 +254,7 @@ def _categories(columns: Sequence[Column], values: Values) -> Iterator[_Case]:
     """The categories of columns with few categories, as conclusions."""
     for column in columns:
         codes = values[column.name]
-        if 2 <= len(column.categories) <= _MOST_CONCLUDED and not is_missing(codes).any():
+        if 2 <= len(column.categories) <= MOST_CONCLUDED and not is_missing(codes).any():
             everything = frozenset(range(len(column.categories)))
             for code, category in enumerate(column.categories):
                 if (said := _category(category)) is not None:
@@ -268,7 +269,7 @@ def _of_categories(columns: Sequence[Column], values: Values, conclusion: _Case)
     """Categories of other columns that imply a conclusion; a column's categories are joined."""
     others = 1.0 - float(conclusion.rows.mean())
     for column in columns:
-        if column.name == conclusion.column or not 2 <= len(column.categories) <= _MOST_CATEGORIES:
+        if column.name == conclusion.column or not 2 <= len(column.categories) <= MOST_CATEGORIES:
             continue
         codes = values[column.name]
         sizes = np.bincount(codes[codes >= 0], minlength=len(column.categories))

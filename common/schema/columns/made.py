@@ -31,6 +31,13 @@ class MadeColumn:
             `{number:06d}` has six digits.
         dtype: "string", or "int64" for the pattern `{number}`.
         place: the column's position in the table, from 0.
+
+    Guarantee:
+        Nothing of it is read from the records, so nothing of them is in it. Its pattern is part of
+        the schema, which is public and goes out with every release.
+
+    Raises:
+        SchemaError: the name or the pattern is invalid, or the type does not suit the pattern.
     """
 
     name: str
@@ -49,6 +56,11 @@ class MadeColumn:
             )
         if self.dtype != "string" and (self.dtype, self.pattern) != ("int64", "{number}"):
             raise SchemaError(f'{where}: dtype string, or int64 with the pattern "{{number}}"')
+
+    @property
+    def texts(self) -> tuple[str, ...]:
+        """What a file of it has to be able to write."""
+        return (self.pattern,)
 
     def values(self, count: int) -> list[str] | list[int]:
         """The values of the first `count` rows."""

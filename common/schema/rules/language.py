@@ -13,16 +13,21 @@
 
 Names of columns with characters other than letters, digits and _ stand in `backticks`, such
 categories in "quotes"; dates may stand in quotes, too. When dates are compared, numbers count days.
+A column that follows from another one is compared with its values, as a category or a number.
 Schemas may come from strangers: texts must be short, nothing in them is executed, and brackets are
 limited.
 """
 
 from __future__ import annotations
 
+import operator
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Final
+
+import numpy as np
 
 from ...display.text import meant, some_of
 from ...errors import SchemaError
@@ -30,6 +35,7 @@ from ..columns.column import Column
 from ..columns.dates import DAY, seconds_of
 from ..columns.dtypes import LARGEST
 from ..columns.kinds import ColumnKind
+from ..columns.lookup import LookupColumn
 from .condition import (
     All,
     Among,
@@ -75,12 +81,18 @@ class _Token:
 _END: Final = _Token("end", "its end")
 
 
-def parse_condition(text: str, columns: Mapping[str, Column]) -> Condition:
+def parse_condition(
+    text: str,
+    columns: Mapping[str, Column],
+    lookups: Mapping[str, LookupColumn] = MappingProxyType({}),
+) -> Condition:
     """Parse a condition or a rule.
 
     Args:
         text: its text.
         columns: the table's columns, by name.
+        lookups: columns that follow from these, by name; what is said of one becomes a condition on
+            the column that it follows from.
 
     Raises:
         SchemaError: it is invalid, mentions unknown columns or categories, or no row can fulfil it.
@@ -89,7 +101,7 @@ def parse_condition(text: str, columns: Mapping[str, Column]) -> Condition:
         raise SchemaError(f"a condition has at most {LONGEST} characters")
     where = f"condition {text!r}"
     try:
-        parser = _Parser(_tokens(text), columns)
+        parser = _Parser(_tokens(text), columns, lookups)
         condition = parser.rule()
         parser.expect("end", _END.text)
     except _NotUnderstood as error:
@@ -131,9 +143,15 @@ class _Sum:
 class _Parser:
     """A recursive-descent parser, which reverses comparisons under a negation."""
 
-    def __init__(self, tokens: list[_Token], columns: Mapping[str, Column]) -> None:
+    def __init__(
+        self,
+        tokens: list[_Token],
+        columns: Mapping[str, Column],
+        lookups: Mapping[str, LookupColumn],
+    ) -> None:
         self._tokens = tokens
         self._columns = columns
+        self._lookups = lookups
         self._place = 0
         self._depth = 0
 
@@ -177,6 +195,9 @@ class _Parser:
     def _comparison(self) -> Condition:
         first = self._next
         after = self._tokens[min(self._place + 1, len(self._tokens) - 1)]
+        if first.is_name and first.text in self._lookups:
+            self._place += 1
+            return self._of_lookup(self._lookups[first.text])
         if first.is_name and after.kind == "word" and after.text in ("is", "in", "not"):
             self._place += 1
             return self._of_column(self._column(first))
@@ -199,12 +220,45 @@ class _Parser:
         self.expect("word", "in")
         if column.kind.numeric:
             raise _NotUnderstood(f"column {column.name!r} has no categories to be in")
+        return Among(column.name, tuple(sorted(self._several(column))), inside=not outside)
+
+    def _several(self, column: Column | LookupColumn) -> set[int]:
         self.expect("sign", "(")
         codes = {self._category(column)}
         while self._take("sign", ","):
             codes.add(self._category(column))
         self.expect("sign", ")")
-        return Among(column.name, tuple(sorted(codes)), inside=not outside)
+        return codes
+
+    def _of_lookup(self, column: LookupColumn) -> Condition:
+        if self._take("word", "is"):
+            wanted = not self._take("word", "not")
+            self.expect("word", "missing")
+            return IsMissing(column.of, wanted)
+        outside = self._take("word", "not")
+        if outside or self._next == _Token("word", "in"):
+            self.expect("word", "in")
+            wanted_codes = self._several(column)
+        else:
+            relation = self._relation()
+            outside, wanted_codes = relation == "!=", self._related(column, relation)
+        source = self._columns[column.of]
+        found = column.looked_up(source, np.arange(len(source.categories)))
+        codes = np.flatnonzero(np.isin(found, list(wanted_codes)))
+        return Among(source.name, tuple(codes.tolist()), inside=not outside)
+
+    def _related(self, column: LookupColumn, relation: str) -> set[int]:
+        if relation in ("=", "!="):
+            return {self._category(column)}
+        if not column.numbers:
+            raise _NotUnderstood(f"the values of column {column.name!r} have no order")
+        sign = -1.0 if self._take("sign", "-") else 1.0
+        if self._next.kind != "number":
+            raise _NotUnderstood(f"column {column.name!r} is compared with numbers alone")
+        limit = sign * _number(self._next)
+        self._place += 1
+        holds = {"<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge}[relation]
+        return {code for code, number in enumerate(column.numbers) if holds(number, limit)}
 
     def _of_category(self, column: Column, relation: str) -> Condition:
         if relation not in ("=", "!=") and column.kind is not ColumnKind.ORDINAL:
@@ -218,7 +272,7 @@ class _Parser:
             case _:
                 return Among(column.name, range(code + 1), inside=relation == "<=")
 
-    def _category(self, column: Column) -> int:
+    def _category(self, column: Column | LookupColumn) -> int:
         sign = "-" if self._take("sign", "-") else ""  # categories may be negative numbers
         token = self._next
         self._place += 1
@@ -301,11 +355,17 @@ class _Parser:
 
     def _is_category(self, token: _Token) -> bool:
         column = self._columns.get(token.text)
-        return column is not None and not column.kind.numeric
+        return token.text in self._lookups or (column is not None and not column.kind.numeric)
 
     def _column(self, token: _Token) -> Column:
+        if token.text in self._lookups:
+            source = self._lookups[token.text].of
+            raise _NotUnderstood(
+                f"column {token.text!r} follows from {source!r}: put it first, and compare it with "
+                "its values alone"
+            )
         if token.text not in self._columns:
-            near = meant(token.text, self._columns)
+            near = meant(token.text, [*self._columns, *self._lookups])
             raise _NotUnderstood(f"there is no column {token.text!r}{near}")
         return self._columns[token.text]
 

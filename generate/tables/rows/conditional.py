@@ -16,7 +16,6 @@ from numpy.typing import NDArray
 from ....common.arguments import argument
 from ....common.errors import GeneratorError, SchemaError
 from ....common.schema.rules.condition import Condition
-from ....common.schema.rules.language import parse_condition
 from ....common.schema.table import TableSchema
 from .values import Values
 
@@ -120,7 +119,7 @@ def _condition(where: str) -> str:
 
 def _understood(where: str, schema: TableSchema) -> Condition:
     try:
-        condition = parse_condition(where, schema.by_name)
+        condition = schema.condition(where)
     except SchemaError as error:
         raise GeneratorError(f"{argument('where')}: {error}") from error
     if not _classes(condition, schema).any():

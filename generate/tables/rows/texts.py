@@ -7,14 +7,16 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ....common.schema.columns.column import Column
+from ....common.schema.columns.lookup import LookupColumn
 from ....common.schema.columns.made import MadeColumn
+from ....common.schema.columns.unread import UnreadColumn
 from ....common.schema.csv_format import POINT, CsvFormat
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 
-def texts_of(values: pa.ChunkedArray, column: Column | MadeColumn, form: CsvFormat) -> list[str]:
+def texts_of(values: pa.ChunkedArray, column: Column | UnreadColumn, form: CsvFormat) -> list[str]:
     """The texts of a column's values, as its source would write them.
 
     Args:
@@ -26,11 +28,13 @@ def texts_of(values: pa.ChunkedArray, column: Column | MadeColumn, form: CsvForm
 
     if isinstance(column, MadeColumn):
         return [str(value) for value in values.to_pylist()]
-    if types.is_temporal(values.type):
-        said = _times(values, column)
-    elif column.numbers:
+    if column.numbers:
         by_number = dict(zip(column.numbers, column.categories, strict=True))
         said = [None if number is None else by_number[number] for number in values.to_pylist()]
+    elif isinstance(column, LookupColumn):
+        said = _plain(values)
+    elif types.is_temporal(values.type):
+        said = _times(values, column)
     elif types.is_floating(values.type) and column.granule is not None and column.granule.digits:
         digits = column.granule.digits  # adding 0.0 removes the sign of a zero
         said = [None if x is None else f"{x + 0.0:.{digits}f}" for x in values.to_pylist()]

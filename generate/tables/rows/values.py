@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from ....common.schema.columns.codes import MISSING
 from ....common.schema.columns.column import Column
 from ....common.schema.columns.kinds import ColumnKind, Transform
+from ....common.schema.columns.lookup import LookupColumn
 from ....common.schema.encoding import CategoryEncoding, NumericEncoding, blocks_of
 from ....common.schema.table import LEVELS, TableSchema
 
@@ -124,7 +125,7 @@ def table_of(schema: TableSchema, values: Values) -> pa.Table:
 
     Args:
         schema: of the table.
-        values: of all columns that are used; made columns are added here.
+        values: of all columns that are used; those that are not read are added here.
     """
     import pyarrow
 
@@ -134,7 +135,12 @@ def table_of(schema: TableSchema, values: Values) -> pa.Table:
     }
     count = len(values[schema.columns[0].name])
     for made in schema.made:
-        columns[made.name] = pyarrow.array(made.values(count), pyarrow.type_for_alias(made.dtype))
+        if isinstance(made, LookupColumn):
+            codes = made.looked_up(schema.by_name[made.of], values[made.of])
+            columns[made.name] = _categories(made, codes)
+        else:
+            kind = pyarrow.type_for_alias(made.dtype)
+            columns[made.name] = pyarrow.array(made.values(count), kind)
     return pyarrow.table({column.name: columns[column.name] for column in schema.written})
 
 
@@ -157,7 +163,7 @@ def _numbers(column: Column, values: NDArray[np.float64]) -> pa.Array:
     return pyarrow.array(times, mask=missing).cast(kind)
 
 
-def _categories(column: Column, codes: NDArray[np.int64]) -> pa.Array:
+def _categories(column: Column | LookupColumn, codes: NDArray[np.int64]) -> pa.Array:
     import pyarrow
     from pyarrow import compute
 

@@ -98,3 +98,18 @@ def test_where_nobody_answers_nothing_is_asked_or_drafted(dpntk: Command, tmp_pa
     assert said.code == 2
     assert "--accept asks on a terminal" in said.stderr
     assert not Path("schema.toml").exists()
+
+
+def test_a_column_that_follows_from_another_is_shown_and_asked_for(
+    dpntk: Command, table: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    towns = "".join(f"town {n % 30},region {n % 30 // 3},{n % 7}\n" for n in range(900))
+    table.write_text("town,region,size\n" + towns)
+    monkeypatch.setattr(click, "confirm", lambda question, err: question.startswith("region"))
+    said = dpntk("schema", table, "--constraints", "--accept")
+    assert said.code == 0, said.stderr
+    assert "lookup, string" in said.stdout
+    assert "town 0 =" in said.stdout
+    draft = read_draft(Path("schema.toml"))
+    assert draft.unconfirmed == ("town", "size")
+    assert draft.schema.lookups["region"].values["town 29"] == "region 9"

@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from dpntk.common.errors import SchemaError
 from dpntk.common.schema.columns.column import Column
 from dpntk.common.schema.columns.kinds import ColumnKind, Missing
+from dpntk.common.schema.columns.lookup import LookupColumn
 from dpntk.common.schema.draft import Draft
 from dpntk.common.schema.rules.language import parse_condition
 from dpntk.common.schema.table import TableSchema
@@ -160,6 +161,58 @@ def test_what_is_no_condition_gets_one_line(text: str, message: str) -> None:
     with pytest.raises(SchemaError, match=message) as caught:
         parse_condition(text, SCHEMA.by_name)
     assert "\n" not in str(caught.value)
+
+
+LOOKUPS = {
+    "state": LookupColumn("state", "town", {"Ulm": "BW", "New York": "NY", "or": "US state"}),
+    "size": LookupColumn("size", "town", {"Ulm": "1", "New York": "80", "or": "42"}, "int64"),
+}
+
+
+@pytest.mark.parametrize(
+    ("text", "same"),
+    [
+        ("state = BW", "town = Ulm"),
+        ("state != BW", "town != Ulm"),
+        ("state in (NY, 'US state')", "town in ('New York', 'or')"),
+        ("state not in (NY, 'US state')", "town not in ('New York', 'or')"),
+        ("not state = NY", "town != 'New York'"),
+        ("state is missing", "town is missing"),
+        ("state is not missing", "town is not missing"),
+        ("size = 80", "town = 'New York'"),
+        ("size > 41.5", "town in ('New York', 'or')"),
+        ("size >= 42", "town in ('New York', 'or')"),
+        ("size < 42", "town = Ulm"),
+        ("size <= 42", "town in (Ulm, 'or')"),
+        ("size > -3", "town in (Ulm, 'New York', 'or')"),
+        ("if size > 50 then state = NY and age > 3", "if town = 'New York' then town = 'New York' "
+         "and age > 3"),
+    ],
+)  # fmt: skip
+def test_what_follows_from_a_column_is_said_of_that_column(text: str, same: str) -> None:
+    found = parse_condition(text, SCHEMA.by_name, LOOKUPS)
+    assert found.names <= {"town", "age"}
+    ours, theirs = found.truth(VALUES), parse_condition(same, SCHEMA.by_name).truth(VALUES)
+    assert np.array_equal(ours.holds, theirs.holds)
+    assert np.array_equal(ours.fails, theirs.fails)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("state = Ulm", "'Ulm' is no category of column 'state', which has BW, NY, US state"),
+        ("state < NY", "the values of column 'state' have no order"),
+        ("state not = NY", "in is wanted"),
+        ("size > age", "column 'size' is compared with numbers alone"),
+        ("size > 80", "no values between the bounds fulfil it"),
+        ("age > size", "write the column 'size' first, and its category last"),
+        ("age > 2 + size", "column 'size' follows from 'town': put it first"),
+        ("stat = NY", "there is no column 'stat'.*'state'"),
+    ],
+)
+def test_what_cannot_be_said_of_it_gets_one_line(text: str, message: str) -> None:
+    with pytest.raises(SchemaError, match=message):
+        parse_condition(text, SCHEMA.by_name, LOOKUPS)
 
 
 @given(st.text(max_size=60) | st.text("age>=<!50()`'\"+-* .orndtif", max_size=60))
