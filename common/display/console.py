@@ -89,7 +89,7 @@ def notice(text: str) -> None:
 
 def warning(text: str) -> None:
     """Warn the user of something that must not be overlooked."""
-    _labelled("", "", text, "bold red")
+    _labelled("warning: ", "bold red", text, "bold red")
 
 
 def failure(text: str) -> None:

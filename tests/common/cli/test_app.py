@@ -238,7 +238,7 @@ def test_quiet_leaves_results_warnings_and_errors(dpntk: Command, words: str) ->
     assert (said.code, said.stdout, said.stderr) == (0, "", "")
     assert dpntk("--quiet", "--version").stdout.startswith("dpntk ")
     drafted = dpntk("schema", "demo/train.csv", "--quiet")
-    assert drafted.stderr.startswith("schema.toml shows bounds")
+    assert drafted.stderr.startswith("warning: schema.toml shows bounds")
     assert drafted.stderr.count("\n") == 1
     assert dpntk("demo", "--quiet").stderr.startswith("error: demo is there already")
     assert "wrote more" in dpntk("demo", "--table", "-o", "more").stderr  # as long as it was said
