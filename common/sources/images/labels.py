@@ -187,6 +187,12 @@ def one_class(options: SourceOptions, where: str, hint: str = "") -> Classes:
     return Classes(declared, Origin.DECLARED)
 
 
+def one_is_declared(options: SourceOptions) -> bool:
+    """Whether a single class is declared, of which all images are."""
+    declared = _declared(options)
+    return declared is not None and len(declared) == 1
+
+
 def no_labels(size: int, start: int, stop: int) -> Iterator[NDArray[np.int64]]:
     """The class of the unlabelled records start..stop-1, `size` at a time."""
     for first in range(start, stop, size):

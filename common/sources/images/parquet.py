@@ -32,7 +32,7 @@ from .decoding.decoder import ImageDecoder
 from .decoding.form import Form
 from .decoding.layout import PixelLayout
 from .decoding.pixels import require_one_meaning, require_pixels
-from .labels import Classes, labelled_classes, one_class
+from .labels import Classes, labelled_classes, one_class, one_is_declared
 from .parquet_columns import Columns, class_names, find_columns, holds_texts, is_list
 
 if TYPE_CHECKING:
@@ -113,10 +113,11 @@ class ParquetImageSource:
             SchemaError: sizes or classes are not supported.
         """
         counts = []
+        unlabelled = one_is_declared(options)
         found: list[tuple[Columns, tuple[str, ...] | None]] = []
         for file in files:
             with reading_parquet(file), opened(file) as parquet:
-                columns = find_columns(parquet.schema_arrow, str(file))
+                columns = find_columns(parquet.schema_arrow, str(file), unlabelled=unlabelled)
                 found.append((columns, class_names(parquet.schema_arrow, columns.label)))
                 counts.append(parquet.metadata.num_rows)
             if found[-1] != found[0]:

@@ -7,6 +7,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+from ...arguments import argument
+from ...display.text import some_of
 from ...errors import DataError
 from ..arrow_types import type_name
 
@@ -34,8 +36,13 @@ class Columns:
     encoded: bool
 
 
-def find_columns(schema: pa.Schema, where: str) -> Columns:
+def find_columns(schema: pa.Schema, where: str, *, unlabelled: bool = False) -> Columns:
     """Find the columns of images and of labels by their types and names.
+
+    Args:
+        schema: of the file.
+        where: the file, for messages.
+        unlabelled: whether a single class is declared, so that labels need not be sought.
 
     Raises:
         DataError: there are none, or several could be meant.
@@ -58,7 +65,7 @@ def find_columns(schema: pa.Schema, where: str) -> Columns:
     what = "images (bytes of image files, or lists of numbers)"
     image = _choose(paths, _IMAGE_NAMES, what, where)
     path, encoded = paths[image]
-    label = _label_column(schema, image, where)
+    label = _label_column(schema, image, where, unlabelled=unlabelled)
     texts = label is not None and holds_texts(schema.field(label).type)
     return Columns(path, label, texts, encoded)
 
@@ -79,25 +86,37 @@ def _innermost(kind: pa.DataType) -> pa.DataType:
     return kind
 
 
-def _label_column(schema: pa.Schema, image: str, where: str) -> str | None:
-    """The column of labels: one with a usual name, or else the only one of integers.
+def _label_column(schema: pa.Schema, image: str, where: str, *, unlabelled: bool) -> str | None:
+    """The column of labels: one with a usual name, or else the only one beside the images.
+
+    A single label that is missing or a text changes the type of all. So whether there are labels
+    does not follow from types: without a usual name, whatever could hold labels has to be integers
+    in a single column, unless the owner declares that there are no labels.
 
     Raises:
-        DataError: one with a usual name holds no labels, or several could be meant.
+        DataError: one with a usual name holds no labels, or it is unclear where labels are.
     """
     from pyarrow import types
 
-    integers = [column.name for column in schema if types.is_integer(column.type)]
     for name in (name for name in _LABEL_NAMES if name in schema.names and name != image):
         kind = schema.field(name).type
-        if name in integers or holds_texts(kind) or _holds_numbers(kind):
-            return name
-        if not integers:
-            raise DataError(
-                f"{where}: the column {name} is {type_name(kind)}: store labels as whole numbers "
-                "or texts"
-            )
-    return _choose(integers, _LABEL_NAMES, "labels (whole numbers)", where) if integers else None
+        if holds_texts(kind) or _holds_numbers(kind):
+            return str(name)
+        raise DataError(
+            f"{where}: the column {name} is {type_name(kind)}: store labels as whole numbers or "
+            "texts"
+        )
+    possible = [
+        column.name for column in schema if column.name != image and _could_be_labels(column.type)
+    ]
+    if unlabelled or not possible:
+        return None
+    if len(possible) == 1 and types.is_integer(schema.field(possible[0]).type):
+        return str(possible[0])
+    raise DataError(
+        f"{where}: labels may be in {some_of(possible)}: name their column label, or declare one "
+        f"class ({argument('classes', 1)}) if there are none"
+    )
 
 
 def holds_texts(kind: pa.DataType) -> bool:
@@ -112,7 +131,17 @@ def holds_texts(kind: pa.DataType) -> bool:
 def _holds_numbers(kind: pa.DataType) -> bool:
     from pyarrow import types
 
-    return bool(types.is_boolean(kind) or types.is_floating(kind))
+    return bool(types.is_boolean(kind) or types.is_floating(kind) or types.is_integer(kind))
+
+
+def _could_be_labels(kind: pa.DataType) -> bool:
+    """Whether values may be labels, or would be if another program had written them."""
+    from pyarrow import types
+
+    if types.is_dictionary(kind):
+        kind = kind.value_type
+    texts = holds_texts(kind) or types.is_string_view(kind)
+    return bool(texts or _holds_numbers(kind) or types.is_decimal(kind))
 
 
 def _choose(names: Iterable[str], usual: tuple[str, ...], what: str, where: str) -> str:

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
-from PIL import features
+from PIL import Image, features
 from PIL.BmpImagePlugin import BmpImageFile
 from PIL.ImageFile import ImageFile
 from PIL.JpegImagePlugin import JpegImageFile
@@ -42,7 +42,10 @@ CHANNELS: Final = {
 """The channels of an image, by Pillow's mode."""
 DEEP: Final = frozenset({"I;16", "I;16B", "I;16L", "I", "F"})
 """Pillow's modes with more than 8 bits per value."""
-FAILURES: Final = (OSError, ValueError, SyntaxError, LookupError, TypeError, EOFError)
+FAILURES: Final = (
+    OSError, ValueError, SyntaxError, LookupError, TypeError, EOFError,
+    Image.DecompressionBombError,
+)  # fmt: skip
 """The errors that Pillow raises for invalid files."""
 
 _PNG_END: Final = b"IEND\xaeB`\x82"

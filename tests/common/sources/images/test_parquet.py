@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 from pyarrow import parquet
 
-from dpntk.common.errors import SchemaError
+from dpntk.common.errors import DataError, SchemaError
 from dpntk.common.schema.image import ImageSchema
 from dpntk.common.schema.origin import Origin
 from dpntk.common.sources import open_source
@@ -57,11 +57,42 @@ def test_every_form_of_an_image_column(tmp_path: Path, images: pa.Array) -> None
 def test_columns_are_found_by_their_names_or_else_by_their_types(tmp_path: Path) -> None:
     usual = write(tmp_path / "usual.parquet", thumbnail=PNGS[::-1], image=PNGS, age=LABELS + 5,
                   label=LABELS)  # fmt: skip
-    single = write(tmp_path / "single.parquet", id=["n"] * 20, scan=PNGS, diagnosis=LABELS)
+    single = write(tmp_path / "single.parquet", scan=PNGS, diagnosis=LABELS)
     for path in (usual, single):
         (batch,) = open_source(path).batches(20)
         assert np.array_equal(batch.records, RECORDS)
         assert np.array_equal(batch.labels, LABELS)
+
+
+@pytest.mark.parametrize(
+    "others",
+    [
+        {"digit": pa.array([*LABELS.tolist()[:-1], None])},
+        {"digit": pa.array([*map(float, LABELS.tolist()[:-1]), None])},
+        {"digit": pa.array([*map(str, LABELS.tolist()[:-1]), "x"])},
+        {"digit": pa.array([*map(str, LABELS.tolist()[:-1]), "x"], pa.string_view())},
+        {"digit": pa.array([*map(str, LABELS.tolist()[:-1]), "x"]).dictionary_encode()},
+        {"digit": pa.array(LABELS.tolist()).cast(pa.decimal128(20))},
+        {"digit": pa.array((LABELS > 0).tolist())},
+        {"digit": pa.array(LABELS.tolist()), "age": pa.array(np.arange(20.0))},
+        {"digit": pa.array(LABELS.tolist()), "id": pa.array(["n"] * 20)},
+    ],
+    ids=lambda others: ", ".join(str(values.type) for values in others.values()),
+)
+def test_whether_there_are_labels_does_not_follow_from_their_type(
+    tmp_path: Path, others: dict[str, pa.Array]
+) -> None:
+    """One missing label makes floats of all, a text makes texts: they must not be one class."""
+    path = write(tmp_path / "a.parquet", scan=PNGS, **others)
+    if "id" in others or "age" in others or others["digit"].type != pa.int64():
+        with pytest.raises(DataError, match="name their column label, or declare one class"):
+            open_source(path)
+    else:  # whole numbers alone; a missing one is refused where it is read
+        with pytest.raises(DataError, match="record 19"):
+            list(open_source(path).batches(20))
+    (batch,) = open_source(path, SourceOptions(classes=1)).batches(20)
+    assert np.array_equal(batch.records, RECORDS)
+    assert not batch.labels.any()
 
 
 def test_class_names_are_read_from_the_metadata(tmp_path: Path) -> None:
