@@ -23,6 +23,7 @@ from ..common.storage.atomic import followed, require_absent, write_failures
 from ..common.storage.container import EMBEDDING_BEGINS
 from ..common.storage.locks import locked
 from .run.plan import changes
+from .sums.data_sets import data_sets_of, declare
 from .sums.file import (
     Embedding,
     load_embedding,
@@ -110,7 +111,8 @@ def merge_files(
 
     Guarantee:
         That of `merge`. The merged ledger has every release made from a part before the sum was
-        written. From then on, release from the sum only.
+        written. From then on, release from the sum only. A sum that replaces another embedding
+        takes over its data sets, as that of `save_embedding` does.
 
     Raises:
         EmbeddingError: one of them is not a whole embedding.
@@ -129,9 +131,13 @@ def merge_files(
     with _all_locked((*parts, output)):
         whole = merge(parts)
         may_write()
-        if lost := _would_be_lost(output, parts, whole.ledger):
+        new = not output.exists() or any(output.samefile(path) for path in parts)
+        replaced = None if new else load_embedding(output)
+        if replaced is not None and (lost := _would_be_lost(replaced.ledger, whole.ledger)):
             other = argument("output", option="-o")
             raise OutputError(f"{output} {lost} would be lost: choose another name with {other}")
+        for name in () if replaced is None else data_sets_of(replaced):
+            declare(name, whole, output)
         write_embedding(whole, output)
     return whole
 
@@ -163,11 +169,8 @@ def _all_locked(paths: Sequence[Path]) -> Iterator[None]:
         yield
 
 
-def _would_be_lost(output: Path, paths: Sequence[Path], ledger: Ledger) -> str:
-    """What the replaced file records and the parts' ledgers do not; empty if nothing."""
-    if not output.exists() or any(output.samefile(path) for path in paths):
-        return ""
-    there = load_embedding(output).ledger
+def _would_be_lost(there: Ledger, ledger: Ledger) -> str:
+    """What a replaced file's ledger records and the parts' ledgers do not; empty if nothing."""
     if ledger.covers(there):
         return ""
     return "was released from, and its ledger" if there.all_entries else "has a ceiling, and it"

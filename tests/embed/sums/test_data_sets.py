@@ -230,6 +230,25 @@ def test_what_is_written_over_an_embedding_stays_in_its_data_sets(
     assert "--data-set others" in dpntk("budget", "6.h5").stdout
 
 
+def test_a_merged_embedding_stays_in_the_data_sets_of_what_it_is_written_over(
+    dpntk: Command, folder: Path
+) -> None:
+    for width, ceiling in ((5, ("--budget-eps", 1.2, "--budget-delta", 1e-3)), (6, ())):
+        embed(dpntk, folder, width, "--data-set", "digits", *ceiling)
+    assert dpntk("release", "5.h5", *PROMISE).code == 0
+    for name, kept in (("first", 0), ("second", 1)):
+        half = folder.with_name(name)
+        shutil.copytree(folder, half)
+        for number, image in enumerate(sorted(half.rglob("*.png"))):
+            if number % 2 == kept:
+                image.unlink()
+        embed(dpntk, half, 6, "-o", f"{name}.h5")
+    assert dpntk("merge", "first.h5", "second.h5", "-o", "6.h5", "--overwrite").code == 0
+    again = dpntk("release", "6.h5", *PROMISE, "--compose", "-o", "second_release.h5")
+    refused(again, "the budget of epsilon 1.2 at delta 0.001 does not allow this release")
+    assert "--data-set digits" in dpntk("budget", "6.h5").stdout
+
+
 def entry(name: str) -> Entry:
     multiplier = noise_multiplier(1.0, 1e-3)
     return Entry(name, "2026", 1.0, 1e-3, Adjacency.REPLACE_ONE, multiplier, multiplier)
