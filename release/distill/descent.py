@@ -15,6 +15,7 @@ from ...common.display.text import rounded_up
 from ...common.errors import DataError
 from ...common.features.infinite_ntk import ReluKernel
 from ...common.features.kernel_ridge import class_targets
+from ...common.schema import Schema
 from ...common.schema.image import ImageSchema
 from ...common.sources import Source, require_same_data
 from ..mechanism.subsampled_gaussian import sampled_epsilon
@@ -46,30 +47,28 @@ class LabelledRecords(RedactedRepr):
 
 
 def take_steps(
-    source: Source, fingerprint: str, entry: Spending, settings: Settings, folder: RunFolder
+    records: LabelledRecords,
+    schema: Schema,
+    entry: Spending,
+    settings: Settings,
+    folder: RunFolder,
 ) -> State:
     """Take all remaining steps, and count each before it is taken.
 
     Args:
-        source: the records.
-        fingerprint: the records' fingerprint when the run was planned.
+        records: the records.
+        schema: of the records.
         entry: the run's entry in the ledger.
         settings: how to descend.
         folder: keeps the progress, and may hold that of an interrupted run.
-
-    Raises:
-        DataError: the records cannot be read, or their fingerprint has changed.
     """
     run, steps = entry.run, settings.steps
-    schema = source.schema
     side = schema.side if isinstance(schema, ImageSchema) else None
     state = folder.resume(begin(settings, len(schema.classes), schema.record_size, side))
     if state.begun:
         notice(f"going on after step {state.begun:,} of {steps:,}")
     if state.begun == steps:
         return state
-    records = _read(source)
-    require_same_data(source, fingerprint)
     kernel = ReluKernel(schema.record_size, settings.bias_variance)
     classes = len(schema.classes)
     targets = class_targets(torch.from_numpy(labels_of(settings.per_class, classes)), classes)
@@ -113,11 +112,16 @@ def labels_of(per_class: int, classes: int) -> NDArray[np.int64]:
     return np.tile(np.arange(classes), per_class)
 
 
-def _read(source: Source) -> LabelledRecords:
+def read_records(source: Source, fingerprint: str) -> LabelledRecords:
     """Read all records.
 
+    Args:
+        source: the records.
+        fingerprint: the records' fingerprint when the run was planned.
+
     Raises:
-        DataError: there are not as many as the source says.
+        DataError: they cannot be read, there are not as many as the source says, or their
+            fingerprint has changed.
     """
     values = np.empty((len(source), source.schema.record_size), dtype=np.uint8)
     labels = np.empty(len(source), dtype=np.int64)
@@ -132,6 +136,7 @@ def _read(source: Source) -> LabelledRecords:
             advance(len(batch.labels), "")
     if stop != len(source):  # rows that were not filled would hold other memory
         raise DataError("there are not as many records as the data say: save them anew")
+    require_same_data(source, fingerprint)
     return LabelledRecords(values, labels)
 
 

@@ -18,6 +18,7 @@ from ...common.errors import BudgetError, DataError, OutputError, RunError
 from ...common.ledger import default_delta
 from ...common.sources import Source, require_public_form
 from ...common.storage.atomic import require_absent
+from ...common.storage.canonical_json import canonical_json
 from ...common.storage.container import RELEASE_BEGINS, RELEASE_COST
 from ..file.distilled import (
     DISTILLED_MECHANISM,
@@ -28,6 +29,7 @@ from ..file.distilled import (
     OpenedDistilled,
 )
 from ..file.distilled_codec import save_distilled
+from ..file.format import require_readable
 from ..file.model import Opened
 from ..file.statement import distilled_statement
 from ..mechanism.accountant import require_budget
@@ -41,7 +43,7 @@ from ..mechanism.subsampled_gaussian import (
 )
 from ..signing.keys import SigningKey, usable
 from ..signing.policy import owner_of
-from .descent import labels_of, take_steps
+from .descent import labels_of, read_records, take_steps
 from .gradients import require_memory
 from .ledger import Spending, enter
 from .mechanism import MOST_INPUTS, MOST_RECORDS, ONE, noise_sigma
@@ -129,12 +131,15 @@ def distill(
         else:
             _require_same(folder, plan, wanted)
             release_id, created = plan["release_id"], plan["created"]
+        # Nothing is spent, nor counted in what is published, on records that cannot be read.
+        records = read_records(source, wanted["data"])
+        require_readable({"schema": canonical_json(source.schema.to_json())})
         entry = Spending(release_id, created, epsilon, delta, run, adjacency)
         total = enter(ledger, entry, compose)
         if plan is None:
             folder.write_plan({"wanted": wanted, "release_id": release_id, "created": created})
         try:
-            state = take_steps(source, wanted["data"], entry, settings, folder)
+            state = take_steps(records, source.schema, entry, settings, folder)
         except KeyboardInterrupt as error:
             raise RunError(
                 f"interrupted: {folder.path} keeps the steps so far; the same command goes on from "

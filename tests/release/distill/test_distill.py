@@ -407,20 +407,34 @@ def test_data_that_change_while_they_are_read_are_not_distilled(
 ) -> None:
     """One image takes the place of others: in a batch, its person would count several times."""
     first, *others = sorted(folder.rglob("*.png"))
-    read = descent._read
+    kind = type(open_source(folder))
+    batches = kind.batches
 
-    def written_to(source: Source) -> Any:  # noqa: ANN401
+    def written_to(source: Any, *place: int) -> Iterator[Batch]:  # noqa: ANN401
         shutil.copy(first, others[-1])
-        return read(source)
+        return batches(source, *place)
 
-    monkeypatch.setattr(descent, "_read", written_to)
+    monkeypatch.setattr(kind, "batches", written_to)
     with pytest.raises(DataError, match=r"the data changed while they were read, .* start again"):
         run(folder, tmp_path)
     assert steps.batches == []
     assert not (tmp_path / "release.h5").exists()
-    monkeypatch.setattr(descent, "_read", read)
-    made = run(folder, tmp_path, restart=True, compose=lambda total: True)
-    assert made.guarantee.total_releases == 2  # what was entered stays entered
+    monkeypatch.undo()
+    assert run(folder, tmp_path).guarantee.total_releases == 1  # nothing was spent before
+
+
+def test_nothing_is_spent_on_records_that_cannot_be_read(
+    folder: Path, tmp_path: Path, dpntk: Command
+) -> None:
+    """Else a total that is published says that one of them could not be."""
+    damaged = sorted(folder.rglob("*.png"))[-1]
+    content = damaged.read_bytes()
+    damaged.write_bytes(content[: len(content) // 2])
+    with pytest.raises(DataError, match="cut short"):
+        run(folder, tmp_path)
+    assert not ledger_of(folder).exists()
+    damaged.write_bytes(content)
+    assert run(folder, tmp_path).guarantee.total_releases == 1
 
 
 def test_a_second_process_is_refused_and_leaves_the_first_ones_folder(tmp_path: Path) -> None:
