@@ -44,7 +44,7 @@ class Draft(RedactedRepr):
         left_out_confirmed: whether the owner confirms which columns are left out.
         names_confirmed: whether the owner confirms the names of columns. If they could be values,
             they may be a record: a file without a header begins with one.
-        constraints_confirmed: whether the owner confirms the constraints.
+        constraints_confirmed: whether the owner confirms the constraints, or that there are none.
     """
 
     stated: TableSchema
@@ -198,9 +198,9 @@ class Draft(RedactedRepr):
         if not self.constraints_confirmed:
             raise _not_confirmed(
                 where,
-                "that rows keep the constraints was looked up in the data",
+                "which constraints rows keep was looked up in the data",
                 in_file="keep under constraints those that are known to hold for every row of any "
-                "such table and remove 'constraints_confirmed = false'",
+                "such table, if any, and remove 'constraints_confirmed = false'",
                 held="draft.confirm(constraints=[...]) those that hold for every row of any such "
                 "table",
             )
@@ -276,7 +276,7 @@ class Draft(RedactedRepr):
         if schema.constraints:
             lines += ["constraints = [", *(f"  {toml_value(c)}," for c in schema.constraints), "]"]
         if not self.constraints_confirmed:
-            lines.append("constraints_confirmed = false  # that all rows keep them, the data show")
+            lines.append("constraints_confirmed = false  # which ones rows keep, the data show")
         elif schema.constraints_origin is not Origin.DECLARED:
             lines.append(f"constraints_origin = {toml_value(schema.constraints_origin.value)}")
         lines += [f"bins = {schema.bins}", "", "[csv]", *toml_lines(schema.csv.to_json())]

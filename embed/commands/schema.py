@@ -119,6 +119,11 @@ def command(
             f"{output} shows {counted(len(rules), 'constraint')} that no row breaks: keep those "
             "that hold for every row of any such table, and remove 'constraints_confirmed = false'"
         )
+    elif not draft.constraints_confirmed:
+        warning(
+            f"{output} has no constraints, because rows break all that were tried: declare those "
+            "that are known to hold, if any, and remove 'constraints_confirmed = false'"
+        )
     if draft.unconfirmed or not draft.left_out_confirmed:
         warning(
             f"{output} shows bounds and categories of the data, and kinds, types and missing "

@@ -118,7 +118,7 @@ def draft_schema(
         tuple(column.name for column in schema.described),
         left_out_confirmed=not left_out,
         names_confirmed=not doubtful,
-        constraints_confirmed=not schema.constraints,
+        constraints_confirmed=not constraints,  # that there is none was looked up, too
     )
 
 

@@ -147,7 +147,7 @@ def test_rules_are_confirmed_or_the_schema_says_where_they_are_from() -> None:
     draft = draft_schema(pa.table(_table()), constraints=True)
     assert Draft.from_toml(draft.to_toml(), "a") == draft
     by_names = draft.confirm(*draft.unconfirmed)
-    with pytest.raises(SchemaError, match="that rows keep the constraints was looked up"):
+    with pytest.raises(SchemaError, match="which constraints rows keep was looked up"):
         by_names.settled()
     accepted = by_names.settled(accept_from_data=True)
     assert accepted.from_data == ("which constraints all rows keep",)
@@ -220,3 +220,27 @@ def test_of_two_dates_alone_the_time_between_is_drafted(
     assert drafted.by_name["admission to discharge"].between == ("admission", "discharge")
     said = " ".join(capsys.readouterr().err.split())
     assert said.count("admission <= discharge: drafted as a column of its own") == 1
+
+
+def test_that_there_are_no_rules_was_looked_up_too(
+    dpntk: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A single row breaks a rule: then a release must not be silent that rules were sought."""
+    random = np.random.default_rng(0)
+    low = random.random(200)
+    table = pa.table({"low": low, "high": low + 0.3 * random.random(200)})
+    assert draft_schema(table, constraints=True).stated.constraints == ("low <= high",)
+    broken = pa.table({"low": [2.5, *low[1:]], "high": table["high"]})
+    draft = draft_schema(broken, constraints=True)
+    assert draft.stated.constraints == ()
+    with pytest.raises(SchemaError, match="which constraints rows keep was looked up"):
+        draft.confirm("low", "high").settled()
+    taken = draft.settled(accept_from_data=True)
+    assert "which constraints all rows keep" in taken.from_data
+    assert TableSchema.from_json(taken.to_json()) == taken
+    assert Draft.from_toml(draft.to_toml(), "it") == draft
+    assert draft.confirm("low", "high", constraints=[]).settled().from_data == ()
+    assert draft_schema(broken).constraints_confirmed  # where none were sought
+    parquet.write_table(broken, tmp_path / "a.parquet")
+    said = dpntk("schema", "a.parquet", "--constraints")
+    assert "schema.toml has no constraints, because rows break all" in said.stderr
