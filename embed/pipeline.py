@@ -27,7 +27,7 @@ from .exact.grid import DEFAULT_CAPACITY, Grid
 from .feature_options.base import FeatureOptions
 from .feature_options.tangent import TangentOptions
 from .run.job import Job
-from .sums.file import Embedding
+from .sums.file import Embedding, require_storable
 
 
 def embed(
@@ -110,6 +110,7 @@ def embed(
         )
     room = max(len(records), DEFAULT_CAPACITY) if capacity is None else capacity
     grid = Grid.for_capacity(schema.levels, room)
+    require_storable(schema, feature_map, grid)
     job = Job(records, feature_map, grid, choose_device(device), module)
     embedding = (carry_out or _in_one_go)(job)
     if in_files is not None:

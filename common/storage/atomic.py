@@ -45,6 +45,7 @@ def require_absent(path: Path, *, overwrite: bool, cost: str, begins: bytes) -> 
     """
     with write_failures(path):
         is_folder, exists = path.is_dir(), path.exists()
+        temporary_name(path).exists()  # fails if the name leaves no room for a temporary one
     if is_folder:
         raise OutputError(f"{path} is a folder: name a file")
     if exists and not _begins(path, begins):
@@ -83,12 +84,13 @@ def require_writable_folder(folder: Path) -> None:
         pass
 
 
-def require_room(path: Path, size: int) -> None:
+def require_room(path: Path, size: int, *, elsewhere: bool = True) -> None:
     """Check that a disk has room for a file before budget is spent on its content.
 
     Args:
         path: where the file will be written.
         size: its size in bytes.
+        elsewhere: whether the user may choose another place for it.
 
     Raises:
         OutputError: it has less.
@@ -97,9 +99,9 @@ def require_room(path: Path, size: int) -> None:
         free = shutil.disk_usage(path.parent).free
     if free < size:
         needed, there = math.ceil(size / 1e5) / 10, math.floor(free / 1e5) / 10
+        other = f", or choose another place{in_command(' with -o')}" if elsewhere else ""
         raise OutputError(
-            f"{path}: {needed:,.1f} MB are needed and {there:,.1f} MB are free: make room, or "
-            f"choose another place{in_command(' with -o')}"
+            f"{path}: {needed:,.1f} MB are needed and {there:,.1f} MB are free: make room{other}"
         )
 
 

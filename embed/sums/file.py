@@ -131,6 +131,22 @@ def plan_of(schema: Schema, feature_map: FeatureMap, grid: Grid) -> dict[str, An
     }
 
 
+def require_storable(schema: Schema, feature_map: FeatureMap, grid: Grid) -> str:
+    """The text of a plan, which has to be short enough for an embedding's file.
+
+    Raises:
+        SchemaError: it is longer than what can be read back.
+    """
+    plan = canonical_json(plan_of(schema, feature_map, grid))
+    if len(plan) > _LAYOUT.longest_text:
+        raise SchemaError(
+            f"schema and features have {len(plan):,} characters, and an embedding holds "
+            f"{_LAYOUT.longest_text:,} at most: leave out columns, categories or pairs, or shorten "
+            "names"
+        )
+    return plan
+
+
 def write_embedding(embedding: Embedding, path: Path) -> None:
     """Write an embedding, readable by its owner alone (0600), over whatever is there.
 
@@ -139,14 +155,14 @@ def write_embedding(embedding: Embedding, path: Path) -> None:
 
     Raises:
         OutputError: it cannot be written; nothing is left behind.
+        SchemaError: it could not be read back; what is there stays.
     """
+    plan = require_storable(embedding.schema, embedding.feature_map, embedding.grid)
 
     def fill(file: h5py.File) -> None:
         file.attrs["SENSITIVE"] = NOTICE
         file.attrs["format_version"] = FORMAT_VERSION
-        file.attrs["plan"] = canonical_json(
-            plan_of(embedding.schema, embedding.feature_map, embedding.grid)
-        )
+        file.attrs["plan"] = plan
         file.attrs["plan_digest"] = embedding.plan_digest
         file.attrs["records"] = embedding.records
         file.attrs["run"] = embedding.run

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Final
 
 import click
 
@@ -11,13 +12,21 @@ from ...common.cli.default_paths import EMBEDDING, MAGNITUDES
 from ...common.cli.options import PATH, elsewhere, output_option, overwrite_option, schema_option
 from ...common.display.console import console, warning
 from ...common.display.text import promised, typed
+from ...common.errors import OutputError
 from ...common.schema.draft import SCHEMA_BEGINS
 from ...common.schema.toml import read_draft
-from ...common.storage.atomic import SENSITIVE_MODE, require_absent, write_atomically
+from ...common.storage.atomic import (
+    SENSITIVE_MODE,
+    require_absent,
+    require_room,
+    write_atomically,
+)
 from ..publishing.parameters import ClassCounts, PrivacyParameters
 from .options import promise_options
 
-_COST = "is a schema that was paid for"
+_COST: Final = "is a schema that was paid for"
+_OVERHEAD: Final = 1 << 16
+"""More bytes than the entries of what was spent and the bounds take in a schema."""
 
 
 @click.command("bounds")
@@ -56,8 +65,12 @@ def command(
     require_absent(output, overwrite=overwrite, cost=_COST, begins=SCHEMA_BEGINS.encode())
     parameters = PrivacyParameters(epsilon, delta, adjacency, ClassCounts.UNIFORM)
     draft = read_draft(schema)
+    require_room(output, len(draft.to_toml().encode()) + _OVERHEAD)
     found = find_bounds(magnitudes, draft, parameters, lambda total: compose)
-    write_atomically(output, found.to_toml().encode(), mode=SENSITIVE_MODE)
+    try:
+        write_atomically(output, found.to_toml().encode(), mode=SENSITIVE_MODE)
+    except OutputError as error:
+        raise OutputError(f"{error}; {magnitudes} counts what was spent all the same") from error
     for column in found.schema.columns:
         if column.name in draft.private and column.name not in found.private:
             console.print(f"{column.name}: {column.lower:g} to {column.upper:g}")

@@ -14,12 +14,16 @@ and if it is of a distilled set instead of an embedding
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Final
 
 from ...common.adjacency import Adjacency
+from ...common.errors import BudgetError
 from ...common.storage.layout import FLOAT32, FLOAT64, INT64, INTEGER, NUMBER, TEXT, Layout, Rule
 
 FORMAT_VERSION: Final = 1
+LONGEST_TEXT: Final = 1 << 22
+"""The most characters in an attribute; readers refuse more."""
 
 ATTRIBUTES: Final[dict[str, type]] = {
     "format_version": int,
@@ -96,6 +100,24 @@ def distilled_attributes(*, total_adjacency: bool) -> dict[str, type]:
     return DISTILLED_ATTRIBUTES
 
 
+def require_readable(texts: Mapping[str, str]) -> None:
+    """Check, before anything is spent, that readers will take the texts of a release.
+
+    Args:
+        texts: attributes by name.
+
+    Raises:
+        BudgetError: one of them is too long.
+    """
+    for name, text in texts.items():
+        if len(text) > LONGEST_TEXT:
+            raise BudgetError(
+                f"the {name} in the release would have {len(text):,} characters, and readers take "
+                f"{LONGEST_TEXT:,} at most: embed with fewer columns, categories or pairs, or with "
+                "shorter names; nothing was spent"
+            )
+
+
 _KINDS: Final = {int: INTEGER, float: NUMBER, str: TEXT}
 
 
@@ -108,7 +130,7 @@ def _layout(
 ) -> Layout:
     kinds = {name: _KINDS[kind] for name, kind in attributes.items()}
     optional = tuple(set(attributes) - set(always))
-    return Layout("a release", FORMAT_VERSION, datasets, kinds, groups, optional)
+    return Layout("a release", FORMAT_VERSION, datasets, kinds, groups, optional, LONGEST_TEXT)
 
 
 LAYOUTS: Final = (

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from importlib.metadata import version
 from pathlib import Path
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,11 +21,14 @@ from ...common.storage.atomic import (
     followed,
     require_absent,
     require_room,
+    write_failures,
 )
+from ...common.storage.canonical_json import canonical_json
 from ...common.storage.container import RELEASE_BEGINS, RELEASE_COST
 from ...common.storage.locks import locked
 from ...embed.sums.data_sets import nobody_else_spends, note, spent_on_records_of
 from ...embed.sums.file import Embedding, load_embedding, require_embedding, write_embedding
+from ..file.format import require_readable
 from ..file.model import EmbeddingGuarantee, Opened, OpenedRelease, Release
 from ..file.statement import equal_by_declaration, statement_of
 from ..file.validation import require_consistent
@@ -38,6 +42,9 @@ from .fewer_cells import with_fewer_cells
 from .layout import extreme_layouts, layout_of_embedding
 from .measurement import measure
 from .parameters import ClassCounts, PrivacyParameters, entry_for, noise_for
+
+_OVERHEAD: Final = 1 << 16
+"""More bytes than a file takes beside its arrays and long texts."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -125,9 +132,13 @@ def release(
 
 
 def _size(embedding: Embedding) -> int:
-    """Size of a release in bytes, without its texts."""
+    """Size of a release in bytes, or a little more."""
     weights = embedding.feature_map.weights().values()
-    return embedding.sums.size * np.dtype(np.float32).itemsize + sum(w.nbytes for w in weights)
+    numbers = embedding.sums.size * np.dtype(np.float32).itemsize + sum(w.nbytes for w in weights)
+    schema, spec = embedding.schema.to_json(), embedding.feature_map.spec()
+    # The statement repeats names of columns.
+    texts = 2 * len(canonical_json(schema).encode()) + 2 * len(canonical_json(spec).encode())
+    return numbers + texts + _OVERHEAD
 
 
 def enter_release(
@@ -162,6 +173,10 @@ def enter_release(
                 f"add {argument('compose')} if that is acceptable"
             )
         embedding = replace(embedding, ledger=embedding.ledger.with_entry(planned.entry))
+        with write_failures(path):
+            size = path.stat().st_size
+        # The file is written anew with its ledger, after the registry has counted the release.
+        require_room(path, size + _OVERHEAD, elsewhere=False)
         note(embedding, path, data_sets)
         write_embedding(embedding, path)
     return planned
@@ -181,9 +196,14 @@ def _planned(embedding: Embedding, parameters: PrivacyParameters) -> Planned:
     planned = Planned(scale, entry, total)
     # Under add-remove the released number of records is not known yet: it will be noisy.
     promise = _guarantee(embedding, parameters, planned, embedding.records)
+    schema = embedding.schema
+    require_readable({"schema": canonical_json(schema.to_json())})
     try:
         for feature_map in _possible_maps(embedding, scale, parameters.adjacency):
-            require_consistent(promise, feature_map, embedding.schema)
+            require_consistent(promise, feature_map, schema)
+            statement = statement_of(promise, schema, feature_map, equal_classes=False)
+            spec = canonical_json(feature_map.spec())
+            require_readable({"feature map": spec, "statement": statement})
     except FormatError as error:
         raise BudgetError(
             f"{argument('epsilon', parameters.epsilon, option='--eps')} with "

@@ -7,9 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from dpntk.common.errors import BudgetError, EmbeddingError, OutputError
+from dpntk.common.errors import BudgetError, EmbeddingError, OutputError, SchemaError
 from dpntk.common.ledger import Ledger, PrivacyBudget
-from dpntk.embed import Embedding, load_embedding, save_embedding
+from dpntk.embed import Embedding, embed, load_embedding, open_source, save_embedding
+from dpntk.embed.sums import file
 from dpntk.release import PrivacyParameters, release
 
 
@@ -147,3 +148,25 @@ def test_a_damaged_embedding_is_not_replaced(embedding: Embedding, tmp_path: Pat
     with pytest.raises(EmbeddingError, match="damaged"):
         save_embedding(embedding, path, overwrite=True)
     assert path.read_bytes() == before
+
+
+def test_what_could_not_be_read_back_replaces_nothing(
+    embedding: Embedding, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "embedding.h5"
+    save_embedding(embedding, path)
+    before = path.read_bytes()
+    monkeypatch.setattr(file, "_LAYOUT", replace(file._LAYOUT, longest_text=100))
+    with pytest.raises(SchemaError, match=r"characters, and an embedding holds 100 at most"):
+        file.write_embedding(embedding, path)
+    assert path.read_bytes() == before
+
+
+def test_what_could_not_be_kept_is_refused_before_a_record_is_read(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(file, "_LAYOUT", replace(file._LAYOUT, longest_text=100))
+    source = open_source(folder)
+    monkeypatch.setattr(type(source), "batches", lambda *_: pytest.fail("records are read"))
+    with pytest.raises(SchemaError, match=r"characters, and an embedding holds 100 at most"):
+        embed(source)

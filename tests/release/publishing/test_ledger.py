@@ -32,7 +32,8 @@ from dpntk.common.errors import (
     TrustError,
 )
 from dpntk.common.ledger import Ledger, PrivacyBudget
-from dpntk.embed import Embedding, embed, load_embedding
+from dpntk.embed import Embedding, embed, load_embedding, save_embedding
+from dpntk.embed.sums.data_sets import members_of
 from dpntk.release import (
     Acceptance,
     PrivacyParameters,
@@ -41,6 +42,7 @@ from dpntk.release import (
     own_key,
     release,
 )
+from dpntk.release.file import format as file_format
 from dpntk.release.mechanism.composition import Total, remaining, require_below_ceiling, total_of
 from dpntk.release.publishing import measurement
 from dpntk.release.publishing import pipeline as publishing
@@ -365,6 +367,48 @@ def test_nothing_is_spent_where_the_release_has_no_room(
     stopped = dpntk("release", embedding_file, "--eps", "1", "--delta", "1e-3")
     assert stopped.code == 1
     assert "MB are needed" in stopped.stderr
+    assert load_embedding(embedding_file).ledger.entries == ()
+
+
+def test_nothing_is_registered_where_the_ledger_has_no_room(
+    dpntk: Command, embedding_file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The registry of data sets would count a release that the embedding knows nothing of."""
+    save_embedding(load_embedding(embedding_file), embedding_file, overwrite=True, data_set="ward")
+    elsewhere = embedding_file.parent / "elsewhere"
+    elsewhere.mkdir()
+    monkeypatch.setattr(
+        shutil,
+        "disk_usage",
+        lambda folder: SimpleNamespace(
+            free=1 << 40 if Path(folder) == elsewhere else embedding_file.stat().st_size
+        ),
+    )
+    options = ("--eps", "1", "--delta", "1e-3", "-o", elsewhere / "release.h5")
+    stopped = dpntk("release", embedding_file, *options)
+    assert stopped.code == 1
+    assert "MB are needed" in stopped.stderr
+    assert "embedding.h5: " in stopped.stderr
+    (member,) = members_of("ward")
+    assert member.ledger.entries == ()
+
+
+def test_a_name_without_room_for_a_temporary_one_is_refused_before_anything_is_spent(
+    dpntk: Command, embedding_file: Path
+) -> None:
+    output = embedding_file.parent / f"{'r' * 240}.h5"
+    refused(dpntk("release", embedding_file, "--eps", "1", "-o", output), "File name too long")
+    assert load_embedding(embedding_file).ledger.entries == ()
+
+
+def test_texts_that_readers_would_refuse_cost_nothing(
+    dpntk: Command, embedding_file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(file_format, "LONGEST_TEXT", 500)
+    stopped = dpntk("release", embedding_file, "--eps", "1", "--delta", "1e-3")
+    assert stopped.code == 1
+    assert "characters, and readers take 500 at most" in stopped.stderr
+    assert "nothing was spent" in stopped.stderr
     assert load_embedding(embedding_file).ledger.entries == ()
 
 

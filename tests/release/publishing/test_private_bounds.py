@@ -5,8 +5,10 @@ from __future__ import annotations
 import dataclasses
 import json
 import math
+import shutil
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -19,7 +21,14 @@ from scipy import stats
 
 from dpntk.common.adjacency import Adjacency
 from dpntk.common.display.text import promised, rounded_up
-from dpntk.common.errors import BudgetError, DpntkError, FormatError, RunError, SchemaError
+from dpntk.common.errors import (
+    BudgetError,
+    DpntkError,
+    FormatError,
+    OutputError,
+    RunError,
+    SchemaError,
+)
 from dpntk.common.features.approx_bounds import approx_bounds_map, bounds_from
 from dpntk.common.features.base import sensitivity
 from dpntk.common.ledger import Entry
@@ -34,6 +43,7 @@ from dpntk.common.storage.locks import held
 from dpntk.embed import TangentOptions, embed, save_embedding
 from dpntk.embed.sums.file import load_embedding
 from dpntk.release import PrivacyParameters, open_any
+from dpntk.release.commands import bounds
 from dpntk.release.file.distilled_codec import serialise_distilled
 from dpntk.release.file.validation import require_consistent
 from dpntk.release.mechanism.accountant import epsilon_for
@@ -425,6 +435,27 @@ def test_what_was_spent_is_kept_though_bounds_contradict_a_constraint(
     assert [column.name for column in left.schema.private_bounds] == ["pay"]
     assert left.schema.spent == load_embedding(Path("magnitudes.h5")).ledger.entries
     assert len(left.schema.spent) == 1
+
+
+def test_where_no_schema_can_be_written_nothing_is_spent_or_it_is_said(
+    dpntk: Command, table: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = dpntk("embed", "a.csv", "--schema", "schema.toml", "--private-bounds")
+    assert made.code == 0, made.stderr
+    options = ("bounds", "--schema", "schema.toml", "--eps", 1)
+    too_long = dpntk(*options, "-o", f"{'b' * 240}.toml")
+    require_refused(too_long, "File name too long")
+    with monkeypatch.context() as patched:
+        patched.setattr(shutil, "disk_usage", lambda _: SimpleNamespace(free=1000))
+        require_refused(dpntk(*options), "MB are needed")
+    assert load_embedding(Path("magnitudes.h5")).ledger.entries == ()
+
+    def full(*_: object, **__: object) -> None:
+        raise OutputError("bounded.toml: the disk is full")
+
+    monkeypatch.setattr(bounds, "write_atomically", full)
+    require_refused(dpntk(*options), "the disk is full; magnitudes.h5 counts what was spent")
+    assert len(load_embedding(Path("magnitudes.h5")).ledger.entries) == 1
 
 
 def test_bounds_that_all_contradict_constraints_are_refused_and_counted(
