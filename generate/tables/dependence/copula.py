@@ -51,10 +51,11 @@ class NoisyTable:
         shares: (r, s), with the cells of each number in order.
         noise: standard deviation of the noise on each.
         rows: shares of the cells of the first number, (r,), at least one of them positive. They add
-            up to less than 1 if the number may be missing, which is taken to be independent of the
-            other number.
+            up to less than 1 if the number may be missing.
         columns: likewise of the second, (s,).
         pair: which numbers these are; a pair may have several tables.
+        together: the share of rows in which neither is missing; if None, as if that were
+            independent.
     """
 
     shares: Shares
@@ -62,6 +63,7 @@ class NoisyTable:
     rows: Shares
     columns: Shares
     pair: Pair
+    together: float | None = None
 
 
 class Estimate(NamedTuple):
@@ -101,7 +103,8 @@ class PairCopulas:
         """
         logs: dict[Pair, Shares] = {}
         for table in tables:
-            apart = np.square(_tables_with_missing(table.rows, table.columns) - table.shares)
+            expected = _tables_with_missing(table.rows, table.columns, table.together)
+            apart = np.square(expected - table.shares)
             of_table = -apart.sum(axis=(1, 2)) / (2 * max(table.noise, _EXACT) ** 2)
             logs[table.pair] = logs.get(table.pair, np.zeros(len(_ANGLES))) + of_table
         likely = np.exp(np.array([each - each.max() for each in logs.values()]))  # (pairs, angles)
@@ -119,18 +122,22 @@ class PairCopulas:
         mean = float(chances @ _CORRELATIONS)
         return Estimate(mean, float(chances @ np.square(_CORRELATIONS - mean)))
 
-    def shares(self, pair: Pair, rows: Shares, columns: Shares) -> Shares:
+    def shares(
+        self, pair: Pair, rows: Shares, columns: Shares, together: float | None = None
+    ) -> Shares:
         """The posterior mean of the shares of cells of two numbers.
 
         Args:
             pair: a pair that had a table.
             rows: see `NoisyTable`; any cells, (r,).
             columns: likewise, (s,).
+            together: likewise.
 
         Returns:
             float64 (r, s), positive, with approximately these shares of rows and columns.
         """
-        found: Shares = np.tensordot(self.angles[pair], _tables_with_missing(rows, columns), axes=1)
+        tables = _tables_with_missing(rows, columns, together)
+        found: Shares = np.tensordot(self.angles[pair], tables, axes=1)
         return found.clip(_EXACT)
 
 
@@ -147,9 +154,9 @@ def table_of(correlation: float, rows: Shares, columns: Shares) -> Shares:
     return found
 
 
-def _tables_with_missing(rows: Shares, columns: Shares) -> Shares:
+def _tables_with_missing(rows: Shares, columns: Shares, together: float | None) -> Shares:
     """The shares of cells for each correlation, (correlations, r, s), with missing numbers."""
-    of_both = rows.sum() * columns.sum()
+    of_both = rows.sum() * columns.sum() if together is None else together
     found: Shares = _tables(rows / rows.sum(), columns / columns.sum(), _CORRELATIONS) * of_both
     return found
 

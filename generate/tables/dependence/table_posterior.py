@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cache, partial
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 import torch
@@ -36,6 +36,18 @@ _PARTS: Final = 8
 """Rough tables are refined to this many parts of each number, or a few more."""
 
 
+class Lacking(NamedTuple):
+    """How often one of two numbers is missing, or both are.
+
+    Attributes:
+        share: a noisy share of rows.
+        noise: its standard deviation.
+    """
+
+    share: float
+    noise: float
+
+
 @dataclass(frozen=True, eq=False)
 class TableObservation:
     """A noisy observation of a table.
@@ -46,6 +58,7 @@ class TableObservation:
         folded: whether it was released folded, so that its cells are not observed individually.
         shares: noisy shares of all cells, float64 (cells,).
         noise: standard deviation of the noise on each.
+        lacking: the last cell of a folded table of numbers that may be missing.
     """
 
     table: MarginalGroup
@@ -53,6 +66,7 @@ class TableObservation:
     folded: bool
     shares: NDArray[np.float64]
     noise: float
+    lacking: Lacking | None = None
 
     @property
     def is_rough(self) -> bool:
@@ -77,7 +91,12 @@ def copulas_of(looks: Sequence[TableObservation], shares_of: SharesOf) -> PairCo
         looks: the observation of each table of one class.
         shares_of: gives the shares of a column's cells in rows.
     """
-    noisy = [_as_noisy(look, shares_of) for look in looks if _has_copula(look.table, shares_of)]
+    together = known_together(looks, shares_of)
+    noisy = [
+        _as_noisy(look, shares_of, together.get(look.pair))
+        for look in looks
+        if _has_copula(look.table, shares_of)
+    ]
     return PairCopulas.of(noisy) if noisy else None
 
 
@@ -126,12 +145,50 @@ def posterior_tables(
     return found
 
 
-def _as_noisy(look: TableObservation, shares_of: SharesOf) -> NoisyTable:
+def known_together(looks: Sequence[TableObservation], shares_of: SharesOf) -> dict[Pair, float]:
+    """The share of rows in which neither of two numbers is missing, where a table shows it.
+
+    Numbers of one questionnaire are missing together. The cell of a table in which both are, or
+    either is if the table is folded, shows how often, even if noise hides all others. Its departure
+    from independence is shrunk in proportion to its noise (James and Stein 1961, "Estimation with
+    Quadratic Loss").
+
+    Args:
+        looks: the observation of each table of one class.
+        shares_of: gives the shares of a column's cells in rows.
+    """
+    seen: dict[Pair, list[tuple[float, float]]] = {}
+    alone: dict[Pair, list[float]] = {}
+    for look in looks:
+        sides = look.table.sides
+        may_be_missing = all(side.dimension > side.known for side in sides)
+        if not may_be_missing or not _has_copula(look.table, shares_of):
+            continue
+        missing = [float(shares_of(side)[-1]) for side in sides]
+        both, noise = float(look.shares[-1]), look.noise
+        if look.folded:
+            if look.lacking is None:
+                continue
+            both, noise = sum(missing) - look.lacking.share, look.lacking.noise
+        alone[look.pair] = missing
+        seen.setdefault(look.pair, []).append((both, max(noise, _EXACT) ** -2))
+    found = {}
+    for pair, (first, second) in alone.items():
+        shares, precisions = np.array(seen[pair]).T
+        variance = 1 / precisions.sum()
+        apart = float(variance * precisions @ shares) - first * second
+        apart *= max(0.0, 1 - variance / max(apart**2, _TINY))
+        both = min(max(first * second + apart, 0.0, first + second - 1), first, second)
+        found[pair] = max(1 - first - second + both, _EXACT)
+    return found
+
+
+def _as_noisy(look: TableObservation, shares_of: SharesOf, together: float | None) -> NoisyTable:
     """A table of two numbers, without the cells of missing values."""
     sides = look.table.sides
     cells = look.shares.reshape([side.dimension for side in sides])[_known(look.table)]
     rows, columns = (shares_of(side).numpy()[: side.known] for side in sides)
-    return NoisyTable(cells, look.noise, rows, columns, look.pair)
+    return NoisyTable(cells, look.noise, rows, columns, look.pair, together)
 
 
 class _NumbersModel:
@@ -149,6 +206,7 @@ class _NumbersModel:
         self, looks: Sequence[TableObservation], shares_of: SharesOf, copulas: PairCopulas
     ) -> None:
         self.shares_of, self._copulas = shares_of, copulas
+        self._together = known_together(looks, shares_of)
         # Each serves several tables, or twice for one.
         self._waves = cache(partial(waves_of, shares_of=shares_of))
         self._by_copula = cache(self._copula_shares)
@@ -156,7 +214,8 @@ class _NumbersModel:
             [
                 CopulaResidual(
                     look.pair,
-                    _as_noisy(look, shares_of).shares - self._by_copula(look.pair, look.table),
+                    _as_noisy(look, shares_of, None).shares
+                    - self._by_copula(look.pair, look.table),
                     look.noise,
                     *map(self._waves, look.table.sides),
                 )
@@ -167,8 +226,12 @@ class _NumbersModel:
 
     def shares(self, pair: Pair, table: MarginalGroup) -> NDArray[np.float64]:
         """Shares of the cells of two numbers, in any cells, (r, s)."""
-        found = np.outer(*(self.shares_of(side).numpy() for side in table.sides)).clip(_EXACT)
-        # A missing value has no place in the order of cells, and is taken to be independent.
+        found = np.outer(*(self.shares_of(side).numpy() for side in table.sides))
+        if (together := self._together.get(pair)) is not None:
+            _miss_together(found, together)
+        found = found.clip(_EXACT)
+        # A missing value has no place in the order of cells: beyond whether both are missing, it is
+        # taken to be independent.
         found[_known(table)] = self._departures.added_to(
             self._by_copula(pair, table), pair, *map(self._waves, table.sides)
         )
@@ -176,7 +239,22 @@ class _NumbersModel:
 
     def _copula_shares(self, pair: Pair, table: MarginalGroup) -> NDArray[np.float64]:
         rows, columns = (self.shares_of(side).numpy()[: side.known] for side in table.sides)
-        return self._copulas.shares(pair, rows, columns)
+        return self._copulas.shares(pair, rows, columns, self._together.get(pair))
+
+
+def _miss_together(table: NDArray[np.float64], together: float) -> None:
+    """Change how often two numbers are missing together in a table of independent ones, (r, s).
+
+    Args:
+        table: shares of cells; the last row and the last column are of missing values.
+        together: the share of rows in which neither is to be missing.
+    """
+    known = table[:-1, :-1].sum()
+    more = together - known
+    for cells in (table[-1, :-1], table[:-1, -1]):
+        cells *= max(cells.sum() - more, 0.0) / max(cells.sum(), _TINY)
+    table[-1, -1] = max(table[-1, -1] + more, 0.0)
+    table[:-1, :-1] *= together / max(known, _TINY)
 
 
 def _divided(

@@ -36,7 +36,12 @@ from ..dependence.table_departures import (
     shares_among,
 )
 from ..dependence.table_pooling import PooledTables, pooled_tables
-from ..dependence.table_posterior import TableObservation, copulas_of, posterior_tables
+from ..dependence.table_posterior import (
+    Lacking,
+    TableObservation,
+    copulas_of,
+    posterior_tables,
+)
 from .copula_energy import CopulaEnergy
 from .count_moves import ColumnTables, CountCopyGains, CountSwapGains, RowCells
 from .learning_rates import LearningRates
@@ -225,7 +230,19 @@ def _observations(
 ) -> list[TableObservation]:
     """The observation of each table of a class, pooled over all classes."""
     shares = zip(released.tables, *pooled.shares(own), strict=True)
+    ends = np.cumsum([table.dimension for table in released.tables])
     return [
-        TableObservation(table.unfolded, number < released.coarse, table.folded, cells, noise)
-        for number, (table, cells, noise) in enumerate(shares)
+        TableObservation(
+            table.unfolded,
+            number < released.coarse,
+            table.folded,
+            cells,
+            noise,
+            lacking=(
+                Lacking(float(released.shares[end - 1]), float(released.noise[number]))
+                if table.folded
+                else None
+            ),
+        )
+        for number, ((table, cells, noise), end) in enumerate(zip(shares, ends, strict=True))
     ]

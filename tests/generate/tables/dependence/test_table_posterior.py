@@ -13,8 +13,10 @@ from numpy.typing import NDArray
 from dpntk.common.features.marginals.cells import MarginalColumn, MarginalGroup
 from dpntk.generate.tables.dependence.table_departures import SharesOf, shares_among
 from dpntk.generate.tables.dependence.table_posterior import (
+    Lacking,
     TableObservation,
     copulas_of,
+    known_together,
     posterior_tables,
 )
 
@@ -141,3 +143,80 @@ def test_a_number_that_no_row_has_goes_with_nothing() -> None:
     look = TableObservation(table, True, True, shares(table, records), 0.01)
     ((_, found),) = tables_of([look], shares_among(records, 255))
     assert float(found.sum()) == pytest.approx(1)
+
+
+GAPS = MarginalColumn(0, 1, 64, 2), MarginalColumn(1, 1, 64, 3)
+"""Two numbers that may be missing."""
+GAPS_HALVED = MarginalGroup(tuple(replace(side, merged=(0, 32)) for side in GAPS))
+
+
+def rows_with_gaps(together: float, alone: float) -> torch.Tensor:
+    """Rows of correlation .8; both numbers are missing in a share of them, each alone in others."""
+    records = torch.cat([rows(0.8), torch.zeros(ROWS, 2)], dim=1)
+    chance = torch.from_numpy(np.random.default_rng(1).random(ROWS))
+    for number in range(2):
+        lacks = chance < together
+        first = together + number * alone
+        lacks |= (chance >= first) & (chance < first + alone)
+        records[lacks, number], records[lacks, 2 + number] = 0.0, 1.0
+    return records
+
+
+@pytest.mark.parametrize(("together", "alone"), [(0.3, 0.01), (0.05, 0.25), (0.09, 0.21)])
+def test_numbers_are_missing_together_as_often_as_the_tables_show(
+    together: float, alone: float
+) -> None:
+    """Even if noise hides every cell but that of rows in which both are."""
+    records = rows_with_gaps(together, alone)
+    shares_of = shares_among(records, 255)
+    many = MarginalGroup(GAPS)
+    noise = 10 / many.dimension
+    noisy = shares(many, records) + np.random.default_rng(0).normal(0, noise, many.dimension)
+    halved = shares(GAPS_HALVED, records)
+    looks = [
+        TableObservation(GAPS_HALVED, True, False, halved, 1e-3),
+        TableObservation(many, False, False, noisy, noise),
+    ]
+    _, (_, found) = tables_of(looks, shares_of)
+    cells = found.view(65, 65)
+    assert float(cells[-1, -1]) == pytest.approx(together, abs=0.005)
+    true = torch.from_numpy(shares(many, records)).view(65, 65)
+    assert float((cells - true)[:-1, :-1].abs().sum()) < 0.2
+    for axis, side in enumerate(GAPS):
+        assert cells.sum(dim=1 - axis).numpy() == pytest.approx(shares_of(side).numpy(), abs=1e-4)
+
+
+def test_folded_tables_show_how_many_rows_lack_either() -> None:
+    records = rows_with_gaps(0.3, 0.01)
+    shares_of = shares_among(records, 255)
+    known = shares(GAPS_HALVED, records).reshape(3, 3)[:2, :2]
+    same = known.trace() - known[0, 1] - known[1, 0]
+    cells = np.outer(*(shares_of(side).numpy() for side in GAPS_HALVED.sides))
+    cells[:2, :2] += same / 4 * np.array([[1, -1], [-1, 1]])  # as the halves are unfolded
+    look = TableObservation(
+        GAPS_HALVED, True, True, cells.ravel(), 1e-3, Lacking(1 - float(known.sum()), 1e-3)
+    )
+    (together,) = known_together([look], shares_of).values()
+    assert together == pytest.approx(float(known.sum()), abs=1e-3)
+    ((_, found),) = tables_of([look], shares_of)
+    assert float(found[-1]) == pytest.approx(0.3, abs=0.01)
+    copulas = copulas_of([look], shares_of)
+    assert copulas is not None
+    estimate = copulas.correlation(look.pair)
+    assert estimate is not None
+    assert estimate.mean == pytest.approx(0.8, abs=0.03)  # .95 if taken to be independent
+    silent = known_together([replace(look, lacking=None)], shares_of)
+    assert silent == {}
+
+
+def test_what_noise_explains_of_missing_together_is_not_believed() -> None:
+    records = rows_with_gaps(0.09, 0.21)  # independent
+    shares_of = shares_among(records, 255)
+    seen = shares(GAPS_HALVED, records)
+    alone = [float(shares_of(side)[-1]) for side in GAPS_HALVED.sides]
+    independent = (1 - alone[0]) * (1 - alone[1])
+    for error, believed in ((0.05, 0.0), (0.2, 0.75 * 0.2)):
+        off = np.array([*seen[:-1], alone[0] * alone[1] + error])
+        look = TableObservation(GAPS_HALVED, True, False, off, 0.1)
+        (together,) = known_together([look], shares_of).values()
+        assert together == pytest.approx(independent + believed)
