@@ -29,7 +29,10 @@ def require_columns_of(schema: Schema, feature_map: FeatureMap) -> None:
         raise SchemaError("the marginals are not those of the schema's columns")
     # Which numeric column is the target, and how much more it weighs, is the owner's choice.
     moments = parts.moments
-    if moments is not None and replace(moments, target=None) != MomentFeatures.of(schema):
+    if moments is None:
+        return
+    known = (MomentFeatures.of(schema, with_many=with_many) for with_many in (True, False))
+    if replace(moments, target=None) not in known:
         raise SchemaError("the products of columns are not those of the schema's columns")
 
 

@@ -36,8 +36,12 @@ LEAST_DEVIATION: Final = 0.5
 """Numbers with a smaller deviation, in steps, and very rare categories count as constant."""
 _USUAL_DEVIATION: Final = 9.0
 """Usual deviation of a number, in steps: 15 % of the range. Indicators have about the same."""
-MOST_CATEGORIES: Final = 32
-"""Columns with more categories are excluded: their products would be too many and too small."""
+MOST_CATEGORIES: Final = 1 << 8
+"""Columns with more categories are excluded."""
+FEW_CATEGORIES: Final = 32
+"""Columns with more categories are included only as far as there is room (`MOST_WITH_MANY`)."""
+MOST_WITH_MANY: Final = 1 << 8
+"""The most factors with them. The time that products take grows with the square of this number."""
 MOST_FACTORS: Final = 1 << 10
 """If there are more factors than this, categories are excluded, and then numbers as well."""
 MOST_TIMES: Final = 5
@@ -106,20 +110,33 @@ class MomentFeatures:
                 raise SchemaError("feature map: a target of products that it cannot have")
 
     @classmethod
-    def of(cls, schema: TableSchema) -> MomentFeatures | None:
-        """The map of all columns but the label; None if there are fewer than two, or too many."""
-        numbers, categories = [], []
+    def of(cls, schema: TableSchema, *, with_many: bool = True) -> MomentFeatures | None:
+        """The map of all columns but the label; None if there are fewer than two, or too many.
+
+        Args:
+            schema: of the table.
+            with_many: whether columns with more than `FEW_CATEGORIES` are included, those with the
+                fewest first. Older embeddings and releases do not have them.
+        """
+        numbers: list[tuple[int, int]] = []
+        few: list[tuple[int, int]] = []
+        many: list[tuple[int, int]] = []
         for block in blocks_of(schema):
             if block.column.kind.numeric:
                 missing = block.place.stop - 1 if block.missing_place else -1
                 numbers.append((block.place.start, missing))
             elif 2 <= (count := block.shares.stop - block.shares.start) <= MOST_CATEGORIES:
-                categories.append((block.shares.start, count))
-        if 1 + len(numbers) + sum(count for _, count in categories) > MOST_FACTORS:
-            categories = []
+                (few if count <= FEW_CATEGORIES else many).append((block.shares.start, count))
+        factors = 1 + len(numbers) + sum(count for _, count in few)
+        if factors > MOST_FACTORS:
+            few, many = [], []
+        categories = few
+        for first, count in sorted(many if with_many else [], key=lambda column: column[1]):
+            if factors + count <= MOST_WITH_MANY:
+                factors, categories = factors + count, [*categories, (first, count)]
         if not 2 <= len(numbers) + len(categories) < MOST_FACTORS:
             return None
-        return cls(tuple(numbers), tuple(categories), schema.record_size)
+        return cls(tuple(numbers), tuple(sorted(categories)), schema.record_size)
 
     @property
     def dimension(self) -> int:

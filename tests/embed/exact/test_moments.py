@@ -12,6 +12,7 @@ import torch
 from numpy.typing import NDArray
 
 from dpntk.common.errors import SchemaError
+from dpntk.common.features.columns_of_schema import require_columns_of
 from dpntk.common.features.joint import JointFeatures, parts_of
 from dpntk.common.features.moments import INDICATOR, MOST_FACTORS, MOST_TIMES, MomentFeatures
 from dpntk.common.features.registry import feature_map_from_spec
@@ -288,3 +289,35 @@ def test_tables_of_very_many_columns_go_without_categories_or_at_all() -> None:
     assert fewer is not None
     assert fewer.factors == MOST_FACTORS
     assert MomentFeatures.of(TableSchema(numbers, None)) is None
+
+
+def test_columns_of_many_categories_are_included_while_there_is_room() -> None:
+    """Those with the fewest first; files of older versions are without them."""
+
+    def column(name: str, count: int) -> Column:
+        return Column.categorical(name, [f"{name}{n}" for n in range(count)])
+
+    schema = TableSchema(
+        (
+            Column.integer("n", 0, 99),
+            column("a", 300),
+            column("b", 150),
+            column("c", 5),
+            column("d", 60),
+            column("e", 40),
+            column("f", 33),
+        )
+    )
+    found, older = MomentFeatures.of(schema), MomentFeatures.of(schema, with_many=False)
+    assert found is not None
+    assert older is not None
+    assert [count for _, count in older.categories] == [5]
+    assert [count for _, count in found.categories] == [5, 60, 40, 33]
+    assert found.factors == 1 + 1 + 138
+    feature_map = TangentOptions(width=5).draw(schema)
+    require_columns_of(schema, feature_map)
+    assert isinstance(feature_map, JointFeatures)
+    require_columns_of(schema, replace(feature_map, moments=older))
+    others = replace(older, categories=found.categories[:2])
+    with pytest.raises(SchemaError, match="the products of columns are not those"):
+        require_columns_of(schema, replace(feature_map, moments=others))
