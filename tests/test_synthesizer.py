@@ -27,6 +27,7 @@ from dpntk.embed import (
     FourierOptions,
     PerceptualOptions,
     PrivacyBudget,
+    PrivacyUnit,
     TableSchema,
     TangentOptions,
     load_embedding,
@@ -167,6 +168,15 @@ def test_another_folder_of_the_same_data_set_knows_what_was_spent(
     other = Synthesizer(1.0, 1e-3, PEOPLE, tmp_path / "other", data_set="ward", **BRIEF)
     with pytest.raises(BudgetError, match="another embedding of the same data set was released"):
         other.fit(ROWS.tail(100))
+
+
+def test_rows_that_are_protected_together_need_their_adjacency_before_one_is_read(
+    folder: Path,
+) -> None:
+    schema = PEOPLE.with_privacy_unit(PrivacyUnit("id", 2))
+    with pytest.raises(BudgetError, match="all rows of one id are protected together"):
+        Synthesizer(1.0, 1e-3, schema, folder, **BRIEF).fit("no such file")
+    assert not folder.exists()
 
 
 def test_a_budget_binds_all_fits(folder: Path) -> None:

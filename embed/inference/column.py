@@ -359,7 +359,8 @@ class SeenColumn(RedactedRepr):
             return (
                 "they hold many numbers and a few texts, as <0.5 and n/a are (if these stand for a "
                 f"value that is not there, name them with {argument('missing')}, and all others "
-                "that do; otherwise write numbers in their place)"
+                "that do; if the numbers are codes, describe it as categories by hand; otherwise "
+                "write numbers in the place of the texts)"
             )
         return (
             "they hold neither numbers (such as 1234.5), dates without a time zone, durations, nor "
