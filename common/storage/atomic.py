@@ -45,9 +45,10 @@ def require_absent(path: Path, *, overwrite: bool, cost: str, begins: bytes) -> 
     """
     with write_failures(path):
         is_folder, exists = path.is_dir(), path.exists()
-        temporary_name(path).exists()  # fails if the name leaves no room for a temporary one
     if is_folder:
         raise OutputError(f"{path} is a folder: name a file")
+    with write_failures(path):
+        temporary_name(path).exists()  # fails if the name leaves no room for a temporary one
     if exists and not _begins(path, begins):
         raise OutputError(
             f"{path} is another kind of file than what is to be written, and is left alone: choose "
