@@ -174,7 +174,15 @@ class Refinement:
         moments = ReleasedMoments.of(parts, mean, noise)
         counts = ReleasedCounts.of(parts, mean, noise)
         blocks = blocks_of(self.schema)
-        return Goal(self._tangents, blocks, of_main, noise / parts.main_weight, moments, counts)
+        return Goal(
+            self._tangents,
+            blocks,
+            of_main,
+            noise / parts.main_weight,
+            moments,
+            counts,
+            only_class=len(self.mean) == 1,
+        )
 
     def departures(self, rows: Rows) -> dict[int, Departures]:
         """The departures from independence of each class, by its label.

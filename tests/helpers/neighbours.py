@@ -28,7 +28,7 @@ from numpy.typing import NDArray
 
 from dpntk.common.adjacency import Adjacency
 from dpntk.common.schema import Schema, schema_from_json
-from dpntk.common.sources.base import Batch
+from dpntk.common.sources.base import Batch, Source
 from dpntk.common.storage import sandbox
 from dpntk.embed import pipeline
 from dpntk.embed.run import plan as run_plan
@@ -275,7 +275,7 @@ class FixedRandomness:
         self.begin()
         self._real_token, self._real_sum = secrets.token_hex, distilling_mechanism.clipped_sum
         self._real_add, self._real_counts = mechanism.add_noise, mechanism.noisy_counts
-        self._real_read = vars(distilling_descent)["_read"]
+        self._real_read = distilling_descent.read_records
         for module, name, held in (
             (secrets, "token_hex", self._token),
             (parameters, "datetime", _Clock),
@@ -284,7 +284,7 @@ class FixedRandomness:
             (measurement, "add_noise", self._add),
             (private_bounds, "add_noise", self._add_to_magnitudes),
             (distilling, "_now", lambda: _NOW),
-            (distilling_descent, "_read", self._read),
+            (distilling, "read_records", self._read),
             (distilling_descent, "poisson_sample", self._batch),
             (distilling_mechanism, "discrete_gaussian", self._noise),
             (distilling_mechanism, "clipped_sum", self._clipped_sum),
@@ -342,9 +342,8 @@ class FixedRandomness:
         self.noised.append((sums.ravel(), distilling_mechanism.ONE * (1 + exchanged)))
         return sums
 
-    def _read(self, source: Any) -> distilling_descent.LabelledRecords:  # noqa: ANN401
-        self._records = self._real_read(source)
-        assert self._records is not None
+    def _read(self, source: Source, fingerprint: str) -> distilling_descent.LabelledRecords:
+        self._records = self._real_read(source, fingerprint)
         return self._records
 
     def _batch(self, records: int, rate: float) -> Integers:

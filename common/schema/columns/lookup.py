@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from functools import cached_property
-from types import MappingProxyType
 from typing import Any, Final
 
 import numpy as np
@@ -67,7 +66,7 @@ class LookupColumn:
         texts = [*given.keys(), *given.values()] if isinstance(given, Mapping) else [None]
         if not all(isinstance(text, str) for text in texts):
             raise SchemaError(f"{where}: values maps each category of {self.of!r} to a text")
-        set_plain(self, values=MappingProxyType(dict(self.values)))
+        set_plain(self, values=dict(self.values))
         for value in self.values.values():
             require_name(value, f"{where}: a value", empty=True)
         if self.dtype not in DTYPES or self.dtype == "bool":

@@ -53,6 +53,7 @@ class Goal:
         noise: standard deviation of the noise on an entry of it.
         moments: targets of products of numbers; None if unknown.
         counts: targets of tables of columns; None if unknown.
+        only_class: whether there are no other classes.
     """
 
     tangents: ReluFeatures
@@ -61,6 +62,7 @@ class Goal:
     noise: float
     moments: ReleasedMoments | None = None
     counts: ReleasedCounts | None = None
+    only_class: bool = False
 
     def departures(self, independent: Tensor) -> Departures:
         """How columns depart from independence, by everything but the tangent features.
@@ -94,7 +96,8 @@ class Goal:
         left to the energies of products and of tables of pairs.
 
         Args:
-            independent: rows of P_0, (n, record size), values 0..1.
+            independent: rows of P_0, (n, record size), values 0..1. They need not be independent:
+                theta tilts whatever they are.
             each: distributes the work.
         """
         mean = self.tangents.mean(independent, each)

@@ -93,11 +93,25 @@ class SwapMoves(Moves):
             )
             counts.initialise(records, self._goal.blocks, self._random)
             self._energies += [counts] if counts.copula is None else [counts, counts.copula]
+        if self._goal.only_class and self._energies:
+            self._ridge = max(self._ridge, self._ridge_of_rest(records, advance))
         self._match(records, advance)
         found = find_interactions(self._goal, records, self._random, self._each)
         if found is not None:
             self._energies.append(InteractionEnergy(found))
             self._match(records, advance)
+
+    def _ridge_of_rest(self, records: Tensor, advance: Advance) -> float:
+        """The ridge on theta, by how far rows with the energies alone are from the mean feature.
+
+        Products and tables say most of how columns depend on each other. Theta would believe noise
+        if its ridge followed from all of that. With classes it does: the features are best at
+        telling them apart, which rows lose sooner than they come to believe noise.
+        """
+        self._ridge, usual = math.inf, self._ridge
+        self._match(records, advance)
+        self._ridge = usual
+        return self._goal.ridge(records, self._each)
 
     def _match(self, records: Tensor, advance: Advance) -> None:
         """Do rounds until the mean feature gets no closer to its target."""

@@ -720,7 +720,10 @@ def bad_tar_empty(folder: Path) -> Path:
         (bad_parquet_list_range, r"record 12 has a value outside \[0, 1\]"),
         (bad_parquet_integers, "data.parquet: record 0 is int64: say with value_range which"),
         (bad_parquet_columns, "images .* in any of the columns front, back: name the right one im"),
-        (bad_parquet_labels, "labels .* in any of the columns age, sex: name the right one label"),
+        (
+            bad_parquet_labels,
+            "labels may be in age, sex: name their column label, or declare one class",
+        ),
         (bad_parquet_empty, "no records"),
         (bad_parquet_shards, r"00001-of-00002.parquet: .* stored otherwise than those of train-00"),
         (bad_parquet_missing_shard, r"number 0 of train-...-of-00002.parquet is missing"),

@@ -37,6 +37,7 @@ from dpntk.generate.tables.moves.resample import ResamplingMoves
 from dpntk.generate.tables.moves.swap import SwapMoves
 from dpntk.generate.tables.refinement import Refinement, refinement_of
 from dpntk.generate.tables.reweighting import Reweighting, RowFeatures, reweighting_of
+from dpntk.generate.tables.rows.values import records_of
 from dpntk.generate.tables.sampling import RowModel, corrected_rows
 from dpntk.release import PrivacyParameters
 from dpntk.release.file.model import Release
@@ -665,3 +666,32 @@ def test_a_generator_whose_means_do_not_fit_is_refused(made: Release, tmp_path: 
         write_table(folder, changed(saved, refinement=refinement), rows, {})
         with pytest.raises(GeneratorError, match="means contradict"):
             load_generator(folder / "generator.safetensors")
+
+
+def test_without_classes_features_are_believed_only_as_far_as_products_leave_something(
+    tmp_path: Path,
+) -> None:
+    """Two columns say the same, and products show it: the features must not make up more."""
+    random = np.random.default_rng(0)
+    first, count = random.integers(12, size=6000), 5
+    others = random.integers(6, size=(len(first), count))
+    sizes = {"a": 12, "b": 4, **{f"c{n}": 6 for n in range(count)}}
+    schema = TableSchema(
+        tuple(Column.categorical(name, list(map(str, range(n)))) for name, n in sizes.items())
+    )
+    values = np.column_stack([first, first // 3, others])
+    table = pa.table({name: list(map(str, values[:, at])) for at, name in enumerate(sizes)})
+    embedding = embed(table, TangentOptions(width=50), SourceOptions(schema=schema))
+    refinement = refinement_of(unrecorded_release(embedding, PrivacyParameters(10.0, 1e-5)))
+    assert refinement is not None
+    goal = refinement.goal(0)
+    assert goal.only_class
+    independent = np.column_stack([random.permutation(column) for column in values.T])
+    codes = {name: independent[:, at] for at, name in enumerate(sizes)}
+    ridges = []
+    for each in (goal, replace(goal, only_class=False)):
+        rows = torch.from_numpy(records_of(schema, codes))
+        moves = SwapMoves(each, np.random.default_rng(1))
+        moves.fit(rows, lambda units, remark: None)
+        ridges.append(moves._ridge)
+    assert ridges[0] > 20 * ridges[1]  # 170 to 200 times

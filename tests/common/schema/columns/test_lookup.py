@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -62,6 +63,8 @@ def test_they_stand_among_the_columns() -> None:
     )
     assert len(replace(SCHEMA, made=()).known) == 1
     assert SCHEMA.record_size == replace(SCHEMA, made=()).record_size
+    assert copy.deepcopy(SCHEMA) == SCHEMA  # as scikit-learn's clone does
+    assert hash(SCHEMA) == hash(copy.deepcopy(SCHEMA))
 
 
 def test_a_generated_table_looks_them_up(tmp_path: Path) -> None:
