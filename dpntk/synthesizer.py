@@ -26,7 +26,6 @@ from dpntk.embed import (
 from dpntk.evaluate import Evaluation, write_report
 from dpntk.generate import Choices, TrainingSettings
 from dpntk.release import Adjacency, PrivacyParameters, SigningKey, release
-from dpntk.release.publishing.parameters import require_adjacency_of
 
 from .released import NO_PICKLE, ReleasedSynthesizer
 
@@ -154,8 +153,9 @@ class Synthesizer(BaseEstimator):  # type: ignore[misc]  # sklearn has no types
         parameters = PrivacyParameters(self.epsilon, self.delta, self.adjacency)
         limit = "a PrivacyBudget, such as PrivacyBudget(3.0)"
         require_kind("budget", self.budget, (PrivacyBudget, NoneType), limit, refusal=BudgetError)
-        if isinstance(self.schema, TableSchema):  # before a record is read
-            require_adjacency_of(self.schema.privacy_unit, self.adjacency)
+        unit = self.schema.privacy_unit if isinstance(self.schema, TableSchema) else None
+        if unit is not None:  # before a record is read
+            unit.require(self.adjacency)
         data, source = self._data(X, y)
         folder = _made(path_from("folder", self.folder, refusal=OutputError))
         embedding = folder / "embedding.h5"

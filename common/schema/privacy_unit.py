@@ -7,8 +7,9 @@ from dataclasses import asdict, dataclass
 from types import NoneType
 from typing import Any, Final
 
+from ..adjacency import Adjacency
 from ..arguments import argument, integer, require_kind, set_plain
-from ..errors import SchemaError
+from ..errors import BudgetError, SchemaError
 from .names import require_name
 
 MOST_ROWS: Final = 10_000
@@ -44,6 +45,18 @@ class PrivacyUnit:
         set_plain(self, rows=integer(counted, self.rows, wanted, refusal=SchemaError))
         if not 1 <= self.rows <= MOST_ROWS:
             raise SchemaError(f"{counted} must be {wanted}")
+
+    def require(self, adjacency: Adjacency) -> None:
+        """Check that the adjacency is add-remove: how many rows there are is protected as well.
+
+        Raises:
+            BudgetError: it is not.
+        """
+        if adjacency is not Adjacency.ADD_REMOVE:
+            raise BudgetError(
+                f"all rows of one {self.column} are protected together, and so is how many there "
+                f"are: add {argument('adjacency', Adjacency.ADD_REMOVE)}"
+            )
 
     def to_json(self) -> dict[str, Any]:
         """A plain mapping that `from_json` reads back."""

@@ -131,23 +131,6 @@ def noise_for(embedding: Embedding, parameters: PrivacyParameters) -> NoiseScale
     )
 
 
-def require_adjacency_of(unit: PrivacyUnit | None, adjacency: Adjacency) -> None:
-    """Check that rows which are protected together are so under add-remove.
-
-    Args:
-        unit: whose rows are protected together; None if each is protected by itself.
-        adjacency: of the promise.
-
-    Raises:
-        BudgetError: they are not.
-    """
-    if unit is not None and adjacency is not Adjacency.ADD_REMOVE:
-        raise BudgetError(
-            f"all rows of one {unit.column} are protected together, and so is how many there are: "
-            f"add {argument('adjacency', Adjacency.ADD_REMOVE)}"
-        )
-
-
 def noise_on(
     feature_map: FeatureMap,
     grid: Grid,
@@ -172,7 +155,8 @@ def noise_on(
     Raises:
         BudgetError: the parameters do not suit this embedding.
     """
-    require_adjacency_of(unit, parameters.adjacency)
+    if unit is not None:
+        unit.require(parameters.adjacency)
     still = no_noise(
         feature_map,
         grid.units_per_one,
