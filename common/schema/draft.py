@@ -17,7 +17,8 @@ from ..ledger import Entry
 from ..storage.plain import parse_toml
 from .columns.column import Column
 from .columns.lookup import LookupColumn
-from .columns.unread import UnreadColumn
+from .columns.made import MadeColumn
+from .columns.unread import UnreadColumn, in_places
 from .origin import Origin
 from .privacy_unit import PrivacyUnit
 from .private_bounds import approx_bounds_schema, with_private_bounds
@@ -57,21 +58,15 @@ class Draft(RedactedRepr):
     @property
     def schema(self) -> TableSchema:
         """What the file says, with unconfirmed parts marked as looked up in the data."""
-        columns = tuple(
+        columns = in_places(
             _from_data(column) if column.name in self.unconfirmed else column
-            for column in self.stated.columns
-        )
-        made = tuple(
-            replace(column, origin=Origin.FROM_DATA)
-            if isinstance(column, LookupColumn) and column.name in self.unconfirmed
-            else column
-            for column in self.stated.made
+            for column in self.stated.described
         )
         chosen = self.stated.left_out_origin if self.left_out_confirmed else Origin.FROM_DATA
         named = self.stated.names_origin if self.names_confirmed else Origin.FROM_DATA
         ruled = self.stated.constraints_origin if self.constraints_confirmed else Origin.FROM_DATA
         return replace(
-            self.stated, columns=columns, made=made, left_out_origin=chosen, names_origin=named,
+            self.stated, **columns, left_out_origin=chosen, names_origin=named,
             constraints_origin=ruled,
         )  # fmt: skip
 
@@ -100,16 +95,10 @@ class Draft(RedactedRepr):
         for name in chosen - drafted:
             if name in known or name not in self.stated.left_out:
                 raise SchemaError(f"confirm: the draft has no column {name!r}")
-        described = [known.get(column.name, column) for column in self.stated.described]
-        read = tuple(column for column in described if isinstance(column, Column))
-        unread = tuple(
-            replace(column, place=place)
-            for place, column in enumerate(described)
-            if not isinstance(column, Column)
-        )
+        described = (known.get(column.name, column) for column in self.stated.described)
         rules = self.stated.constraints if constraints is None else tuple(constraints)
         return Draft(
-            replace(self.stated, columns=read, made=unread, constraints=rules),
+            replace(self.stated, **in_places(described), constraints=rules),
             tuple(name for name in self.unconfirmed if name not in chosen),
             tuple(name for name in self.private if name not in known),
             self.left_out_confirmed or chosen.issuperset(self.stated.left_out),
@@ -346,9 +335,11 @@ class Draft(RedactedRepr):
             raise SchemaError(f"{where}: {error}", error.value) from error
 
 
-def _from_data(column: Column) -> Column:
+def _from_data(column: Column | UnreadColumn) -> Column | UnreadColumn:
     """A column marked as looked up in the data; privately found bounds keep their mark."""
-    if column.origin is Origin.PRIVATE:
+    if isinstance(column, MadeColumn):  # there is nothing to look up
+        return column
+    if isinstance(column, Column) and column.origin is Origin.PRIVATE:
         return replace(column, kind_origin=Origin.FROM_DATA)
     return replace(column, origin=Origin.FROM_DATA)
 

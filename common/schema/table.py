@@ -22,7 +22,7 @@ from .columns.column import Column
 from .columns.kinds import ColumnKind, Missing
 from .columns.lookup import LookupColumn
 from .columns.made import MadeColumn
-from .columns.unread import UnreadColumn
+from .columns.unread import UnreadColumn, in_places
 from .csv_format import CsvFormat
 from .names import require_name
 from .origin import Origin
@@ -347,11 +347,9 @@ class TableSchema(BriefRepr):
             raise SchemaError(
                 f"privacy unit: column {unit.column!r} is computed from others: no file holds it"
             )
-        at = self.written.index(self.by_name[unit.column])
         return replace(
             self,
-            columns=tuple(column for column in self.columns if column.name != unit.column),
-            made=tuple(replace(c, place=c.place - (c.place > at)) for c in self.made),
+            **in_places(column for column in self.described if column.name != unit.column),
             left_out=(*self.left_out, unit.column),
             privacy_unit=unit,
         )

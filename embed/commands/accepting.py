@@ -26,15 +26,15 @@ def accepted(draft: Draft) -> Draft:
     table.add_column("values")
     table.add_column("missing", wrap=False)
     for column in draft.schema.described:
-        if isinstance(column, LookupColumn):
-            pairs = [f"{category} = {value}" for category, value in column.values.items()]
-            kind, source = f"{LOOKUP}, {column.dtype}", f"follows from {column.of}"
-            table.add_row(column.name, kind, source, _some(pairs), "")
-        if not isinstance(column, Column):
-            continue
-        missing = "" if column.missing is Missing.REFUSED else "yes"
-        kind = f"{column.kind.value}, {column.dtype}"
-        table.add_row(column.name, kind, _steps(column), _values(column), missing)
+        match column:
+            case LookupColumn():
+                pairs = [f"{category} = {value}" for category, value in column.values.items()]
+                kind, source = f"{LOOKUP}, {column.dtype}", f"follows from {column.of}"
+                table.add_row(column.name, kind, source, _some(pairs), "")
+            case Column():
+                missing = "" if column.missing is Missing.REFUSED else "yes"
+                kind = f"{column.kind.value}, {column.dtype}"
+                table.add_row(column.name, kind, _steps(column), _values(column), missing)
     show(table)
     names = not draft.names_confirmed and confirmed(
         "names of columns: some could be values: does the first line hold names, and no record?"

@@ -14,6 +14,7 @@ from ...common.display.representations import RedactedRepr
 from ...common.schema.columns.column import Column
 from ...common.schema.columns.kinds import ColumnKind
 from ...common.schema.columns.lookup import LookupColumn
+from ...common.schema.columns.unread import in_places
 from ...common.schema.rules.condition import is_missing
 from ...common.schema.table import TableSchema
 from .rules import MOST_CATEGORIES, MOST_CONCLUDED
@@ -57,15 +58,8 @@ def with_lookups(
             found[name] = each.lookup()
             sources.add(source)
             notice(f"{name}: follows from {source} in all rows: drafted as a lookup, not read")
-    described = [found.get(column.name, column) for column in schema.described]
     return replace(
-        schema,
-        columns=tuple(column for column in described if isinstance(column, Column)),
-        made=tuple(
-            replace(column, place=place)
-            for place, column in enumerate(described)
-            if not isinstance(column, Column)
-        ),
+        schema, **in_places(found.get(column.name, column) for column in schema.described)
     )
 
 

@@ -131,9 +131,9 @@ def distill(
         else:
             _require_same(folder, plan, wanted)
             release_id, created = plan["release_id"], plan["created"]
+        require_readable({"schema": canonical_json(source.schema.to_json())})
         # Nothing is spent, nor counted in what is published, on records that cannot be read.
         records = read_records(source, wanted["data"])
-        require_readable({"schema": canonical_json(source.schema.to_json())})
         entry = Spending(release_id, created, epsilon, delta, run, adjacency)
         total = enter(ledger, entry, compose)
         if plan is None:

@@ -195,12 +195,14 @@ class _Parser:
     def _comparison(self) -> Condition:
         first = self._next
         after = self._tokens[min(self._place + 1, len(self._tokens) - 1)]
-        if first.is_name and first.text in self._lookups:
-            self._place += 1
-            return self._of_lookup(self._lookups[first.text])
+        lookup = self._lookups.get(first.text) if first.is_name else None
         if first.is_name and after.kind == "word" and after.text in ("is", "in", "not"):
             self._place += 1
-            return self._of_column(self._column(first))
+            return self._of_column(lookup or self._column(first))
+        if lookup is not None:
+            self._place += 1
+            relation = self._relation()
+            return self._among(lookup, self._related(lookup, relation), inside=relation != "!=")
         if first.is_name and self._is_category(first):
             self._place += 1
             return self._of_category(self._column(first), self._relation())
@@ -211,16 +213,17 @@ class _Parser:
             raise _NotUnderstood(f"write the column {right.text!r} first, and its category last")
         return self._compared(left, relation, self._sum())
 
-    def _of_column(self, column: Column) -> Condition:
+    def _of_column(self, column: Column | LookupColumn) -> Condition:
         if self._take("word", "is"):
             wanted = not self._take("word", "not")
             self.expect("word", "missing")
-            return IsMissing(column.name, wanted)
+            name = column.of if isinstance(column, LookupColumn) else column.name
+            return IsMissing(name, wanted)
         outside = self._take("word", "not")
         self.expect("word", "in")
-        if column.kind.numeric:
+        if isinstance(column, Column) and column.kind.numeric:
             raise _NotUnderstood(f"column {column.name!r} has no categories to be in")
-        return Among(column.name, tuple(sorted(self._several(column))), inside=not outside)
+        return self._among(column, self._several(column), inside=not outside)
 
     def _several(self, column: Column | LookupColumn) -> set[int]:
         self.expect("sign", "(")
@@ -230,22 +233,14 @@ class _Parser:
         self.expect("sign", ")")
         return codes
 
-    def _of_lookup(self, column: LookupColumn) -> Condition:
-        if self._take("word", "is"):
-            wanted = not self._take("word", "not")
-            self.expect("word", "missing")
-            return IsMissing(column.of, wanted)
-        outside = self._take("word", "not")
-        if outside or self._next == _Token("word", "in"):
-            self.expect("word", "in")
-            wanted_codes = self._several(column)
-        else:
-            relation = self._relation()
-            outside, wanted_codes = relation == "!=", self._related(column, relation)
+    def _among(self, column: Column | LookupColumn, codes: set[int], *, inside: bool) -> Condition:
+        """That a column has some of its categories, said of the column that it follows from."""
+        if isinstance(column, Column):
+            return Among(column.name, tuple(sorted(codes)), inside=inside)
         source = self._columns[column.of]
         found = column.looked_up(source, np.arange(len(source.categories)))
-        codes = np.flatnonzero(np.isin(found, list(wanted_codes)))
-        return Among(source.name, tuple(codes.tolist()), inside=not outside)
+        of_source = np.flatnonzero(np.isin(found, list(codes))).tolist()
+        return Among(source.name, tuple(of_source), inside=inside)
 
     def _related(self, column: LookupColumn, relation: str) -> set[int]:
         if relation in ("=", "!="):

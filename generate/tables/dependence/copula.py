@@ -9,7 +9,7 @@ noise on its cells is as large as their shares.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -86,10 +86,13 @@ class PairCopulas:
         angles: posterior probability of each candidate angle, whose sine is the correlation, for
             each pair, float64 (angles,), of sum 1.
         prior_variance: variance of the prior on correlations, about 0.
+        together: the share of rows in which neither number of a pair is missing, where a table
+            says so.
     """
 
     angles: Mapping[Pair, Shares]
     prior_variance: float
+    together: Mapping[Pair, float] = field(default_factory=dict)
 
     @classmethod
     def of(cls, tables: Sequence[NoisyTable]) -> PairCopulas:
@@ -113,7 +116,8 @@ class PairCopulas:
         posterior = likely * prior
         posterior /= posterior.sum(axis=1, keepdims=True)
         variance = float(prior @ np.square(_CORRELATIONS) / prior.sum())
-        return cls(dict(zip(logs, posterior, strict=True)), variance)
+        together = {each.pair: each.together for each in tables if each.together is not None}
+        return cls(dict(zip(logs, posterior, strict=True)), variance, together)
 
     def correlation(self, pair: Pair) -> Estimate | None:
         """What is known of the correlation of a pair; None if it had no table."""
@@ -122,21 +126,18 @@ class PairCopulas:
         mean = float(chances @ _CORRELATIONS)
         return Estimate(mean, float(chances @ np.square(_CORRELATIONS - mean)))
 
-    def shares(
-        self, pair: Pair, rows: Shares, columns: Shares, together: float | None = None
-    ) -> Shares:
+    def shares(self, pair: Pair, rows: Shares, columns: Shares) -> Shares:
         """The posterior mean of the shares of cells of two numbers.
 
         Args:
             pair: a pair that had a table.
             rows: see `NoisyTable`; any cells, (r,).
             columns: likewise, (s,).
-            together: likewise.
 
         Returns:
             float64 (r, s), positive, with approximately these shares of rows and columns.
         """
-        tables = _tables_with_missing(rows, columns, together)
+        tables = _tables_with_missing(rows, columns, self.together.get(pair))
         found: Shares = np.tensordot(self.angles[pair], tables, axes=1)
         return found.clip(_EXACT)
 

@@ -183,7 +183,9 @@ def known_together(looks: Sequence[TableObservation], shares_of: SharesOf) -> di
     return found
 
 
-def _as_noisy(look: TableObservation, shares_of: SharesOf, together: float | None) -> NoisyTable:
+def _as_noisy(
+    look: TableObservation, shares_of: SharesOf, together: float | None = None
+) -> NoisyTable:
     """A table of two numbers, without the cells of missing values."""
     sides = look.table.sides
     cells = look.shares.reshape([side.dimension for side in sides])[_known(look.table)]
@@ -206,7 +208,6 @@ class _NumbersModel:
         self, looks: Sequence[TableObservation], shares_of: SharesOf, copulas: PairCopulas
     ) -> None:
         self.shares_of, self._copulas = shares_of, copulas
-        self._together = known_together(looks, shares_of)
         # Each serves several tables, or twice for one.
         self._waves = cache(partial(waves_of, shares_of=shares_of))
         self._by_copula = cache(self._copula_shares)
@@ -214,8 +215,7 @@ class _NumbersModel:
             [
                 CopulaResidual(
                     look.pair,
-                    _as_noisy(look, shares_of, None).shares
-                    - self._by_copula(look.pair, look.table),
+                    _as_noisy(look, shares_of).shares - self._by_copula(look.pair, look.table),
                     look.noise,
                     *map(self._waves, look.table.sides),
                 )
@@ -227,7 +227,7 @@ class _NumbersModel:
     def shares(self, pair: Pair, table: MarginalGroup) -> NDArray[np.float64]:
         """Shares of the cells of two numbers, in any cells, (r, s)."""
         found = np.outer(*(self.shares_of(side).numpy() for side in table.sides))
-        if (together := self._together.get(pair)) is not None:
+        if (together := self._copulas.together.get(pair)) is not None:
             _miss_together(found, together)
         found = found.clip(_EXACT)
         # A missing value has no place in the order of cells: beyond whether both are missing, it is
@@ -239,7 +239,7 @@ class _NumbersModel:
 
     def _copula_shares(self, pair: Pair, table: MarginalGroup) -> NDArray[np.float64]:
         rows, columns = (self.shares_of(side).numpy()[: side.known] for side in table.sides)
-        return self._copulas.shares(pair, rows, columns, self._together.get(pair))
+        return self._copulas.shares(pair, rows, columns)
 
 
 def _miss_together(table: NDArray[np.float64], together: float) -> None:

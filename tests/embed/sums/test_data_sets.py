@@ -46,6 +46,17 @@ def embed(dpntk: Command, folder: Path, width: int, *options: object) -> Path:
     return path
 
 
+def halves_of(folder: Path) -> list[Path]:
+    """Two folders, `first` and `second`, with half of the images each."""
+    halves = [folder.with_name(name) for name in ("first", "second")]
+    for half, left_out in zip(halves, (0, 1), strict=True):
+        shutil.copytree(folder, half)
+        for number, image in enumerate(sorted(half.rglob("*.png"))):
+            if number % 2 == left_out:
+                image.unlink()
+    return halves
+
+
 def spent(dpntk: Command, *options: object) -> tuple[int, float]:
     """How many releases `budget` counts, and the epsilon of all together."""
     shown = dpntk("budget", *options, "--json")
@@ -236,13 +247,8 @@ def test_a_merged_embedding_stays_in_the_data_sets_of_what_it_is_written_over(
     for width, ceiling in ((5, ("--budget-eps", 1.2, "--budget-delta", 1e-3)), (6, ())):
         embed(dpntk, folder, width, "--data-set", "digits", *ceiling)
     assert dpntk("release", "5.h5", *PROMISE).code == 0
-    for name, kept in (("first", 0), ("second", 1)):
-        half = folder.with_name(name)
-        shutil.copytree(folder, half)
-        for number, image in enumerate(sorted(half.rglob("*.png"))):
-            if number % 2 == kept:
-                image.unlink()
-        embed(dpntk, half, 6, "-o", f"{name}.h5")
+    for half in halves_of(folder):
+        embed(dpntk, half, 6, "-o", f"{half.name}.h5")
     assert dpntk("merge", "first.h5", "second.h5", "-o", "6.h5", "--overwrite").code == 0
     again = dpntk("release", "6.h5", *PROMISE, "--compose", "-o", "second_release.h5")
     refused(again, "the budget of epsilon 1.2 at delta 0.001 does not allow this release")
@@ -395,12 +401,7 @@ def test_what_a_part_says_of_a_release_is_not_taken_for_the_release() -> None:
 
 def test_halves_that_are_merged_know_what_was_released_of_all(dpntk: Command, folder: Path) -> None:
     """The first half was embedded over the embedding of all, and took over its ledger."""
-    halves = [folder.with_name(name) for name in ("first", "second")]
-    for half, kept in zip(halves, (0, 1), strict=True):
-        shutil.copytree(folder, half)
-        for number, image in enumerate(sorted(half.rglob("*.png"))):
-            if number % 2 == kept:
-                image.unlink()
+    halves = halves_of(folder)
     embed(dpntk, folder, 5, "--data-set", "digits", "-o", "all.h5")
     assert dpntk("release", "all.h5", *PROMISE).code == 0
     embed(dpntk, halves[0], 5, "--data-set", "digits", "-o", "all.h5", "--overwrite")
