@@ -46,6 +46,20 @@ def require_kind(
         raise refusal(f"{name} must be {wanted}, not of type {type(value).__name__}")
 
 
+def require_flag(name: str, value: object, *, refusal: type[DpntkError]) -> None:
+    """Check that an argument is True or False: any text would count as true, "no" as well.
+
+    Args:
+        name: the argument's name.
+        value: its value.
+        refusal: the error to raise.
+
+    Raises:
+        DpntkError: as `refusal`, if it is neither.
+    """
+    require_kind(name, value, bool, "True or False", refusal=refusal)
+
+
 def set_plain(instance: object, **values: object) -> None:
     """While a frozen dataclass is made: put plain values in the place of what a user gave.
 

@@ -10,7 +10,7 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import NotFittedError
 
-from dpntk.common.arguments import Location, path_from, require_kind
+from dpntk.common.arguments import Location, path_from, require_flag, require_kind
 from dpntk.common.display.text import counted
 from dpntk.common.errors import BudgetError, GeneratorError, OutputError, SchemaError
 from dpntk.embed import (
@@ -24,7 +24,7 @@ from dpntk.embed import (
     save_embedding,
 )
 from dpntk.evaluate import Evaluation, write_report
-from dpntk.generate import Choices, TrainingSettings
+from dpntk.generate import Choices, TrainingSettings, require_settings
 from dpntk.release import Adjacency, PrivacyParameters, SigningKey, release
 
 from .released import NO_PICKLE, ReleasedSynthesizer
@@ -151,6 +151,7 @@ class Synthesizer(BaseEstimator):  # type: ignore[misc]  # sklearn has no types
             OutputError: the folder cannot be written.
         """
         parameters = PrivacyParameters(self.epsilon, self.delta, self.adjacency)
+        require_flag("compose", self.compose, refusal=BudgetError)
         limit = "a PrivacyBudget, such as PrivacyBudget(3.0)"
         require_kind("budget", self.budget, (PrivacyBudget, NoneType), limit, refusal=BudgetError)
         unit = self.schema.privacy_unit if isinstance(self.schema, TableSchema) else None
@@ -161,6 +162,7 @@ class Synthesizer(BaseEstimator):  # type: ignore[misc]  # sklearn has no types
         embedding = folder / "embedding.h5"
         number = 1 + self._releases(embedding)
         made = embed(data, self.features, source, device=self.device)
+        require_settings(self.settings, made.schema)  # before anything is spent
         save_embedding(made, embedding, overwrite=True, ceiling=self.budget, data_set=self.data_set)
         path = folder / ("release.h5" if number == 1 else f"release-{number}.h5")
         release(embedding, path, parameters, key=self.key, compose=lambda _: self.compose)

@@ -16,7 +16,8 @@ The public names, by what they are for:
 
 - Train and write: `generate`, which gives back a `Synthetic` folder; `train` writes nothing.
 - Choose how to train: `Choices`, single ones; or `TrainingSettings` for images, `TableSettings`
-  for tables, and `ComposedSettings` to name generator and objective for either.
+  for tables, and `ComposedSettings` to name generator and objective for either;
+  `require_settings` refuses them before there is a release.
 - Draw more later: `load_generator` reads a `SavedGenerator`, and `sample_to` writes its records.
 - Write points for kernel regression in place of images: `points_to`, with `PointSettings`.
 """
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
     from .fit.recipe import Choices, ComposedSettings
     from .fit.settings import TableSettings, TrainingSettings
     from .images.inducing_points import PointSettings
-    from .pipeline import generate, train
+    from .pipeline import generate, require_settings, train
     from .synthetic import SavedGenerator, Synthetic, load_generator, points_to, sample_to
 
 __all__ = [
@@ -45,6 +46,7 @@ __all__ = [
     "generate",
     "load_generator",
     "points_to",
+    "require_settings",
     "sample_to",
     "train",
 ]
@@ -62,6 +64,7 @@ __getattr__, __dir__ = attach(
         "generate": ".pipeline",
         "load_generator": ".synthetic",
         "points_to": ".synthetic",
+        "require_settings": ".pipeline",
         "sample_to": ".synthetic",
         "train": ".pipeline",
     },

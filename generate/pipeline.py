@@ -11,6 +11,7 @@ from typing import Any
 from ..common.arguments import Location, argument, path_from, require_kind, whole
 from ..common.errors import GeneratorError, OutputError
 from ..common.runtime.device import AUTO
+from ..common.schema import Schema
 from ..common.schema.table import TableSchema
 from ..release.file.distilled import AnyOpened, OpenedDistilled, holds_points
 from ..release.file.model import Opened, OpenedRelease
@@ -18,7 +19,7 @@ from ..release.file.reader import open_any
 from .defaults import MOST_IMAGES, MOST_ROWS, option
 from .distilled import export_points
 from .fit.descent import Training
-from .fit.recipe import Choices, ComposedSettings, require_generator, settings_from
+from .fit.recipe import Choices, ComposedSettings, require_choices, require_generator, settings_from
 from .fit.settings import TableSettings, TrainingSettings
 from .images.inducing_points import PointSettings
 from .images.pipeline import fit_images
@@ -221,6 +222,24 @@ def chosen_settings(opened: OpenedRelease, choices: Mapping[str, object]) -> Tra
     return settings_from(choices, _usual(opened), opened.release)
 
 
+def require_settings(settings: object, schema: Schema) -> None:
+    """Refuse settings that no release of such records takes, before one is made.
+
+    Args:
+        settings: single choices, all settings, or None for the default ones.
+        schema: of the records.
+
+    Raises:
+        GeneratorError: they are of another kind, there is no such choice, or a number is out of
+            range.
+    """
+    usual = TableSettings() if isinstance(schema, TableSchema) else TrainingSettings()
+    if isinstance(settings, Mapping):
+        require_choices(settings, usual)
+    elif settings is not None and not isinstance(settings, ComposedSettings):
+        _require_kind_of(usual, settings)
+
+
 def require_nothing_to_train(wanted: Mapping[str, object]) -> None:
     """Refuse arguments that have no meaning for a distilled set, which needs no training.
 
@@ -255,14 +274,18 @@ def _checked(
     if isinstance(settings, ComposedSettings):
         require_generator(settings.generator, opened.release)
         return settings
-    usual = _usual(opened)
-    if type(settings) is type(usual):
-        return settings
-    kind = "a table" if isinstance(usual, TableSettings) else "images"
-    raise GeneratorError(
-        f"settings: the release is of {kind}, which takes {type(usual).__name__}, not "
-        f"{type(settings).__name__}"
-    )
+    _require_kind_of(_usual(opened), settings)
+    return settings
+
+
+def _require_kind_of(usual: TrainingSettings, settings: object) -> None:
+    """Refuse settings of another kind than the usual ones."""
+    if type(settings) is not type(usual):
+        kind = "a table" if isinstance(usual, TableSettings) else "images"
+        raise GeneratorError(
+            f"settings: the release is of {kind}, which takes {type(usual).__name__}, not "
+            f"{type(settings).__name__}"
+        )
 
 
 def _usual(opened: OpenedRelease) -> TrainingSettings:

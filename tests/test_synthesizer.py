@@ -21,7 +21,7 @@ from sklearn.utils.validation import check_is_fitted
 
 import dpntk
 from dpntk import Synthesizer
-from dpntk.common.errors import BudgetError, DpntkError, ModuleError
+from dpntk.common.errors import BudgetError, DpntkError, GeneratorError, ModuleError
 from dpntk.embed import (
     Column,
     FourierOptions,
@@ -34,7 +34,7 @@ from dpntk.embed import (
 )
 from dpntk.evaluate import evaluate
 from dpntk.generate import TableSettings, TrainingSettings
-from dpntk.release import Adjacency, open_release, own_key
+from dpntk.release import Adjacency, PrivacyParameters, open_release, own_key, release
 from tests.helpers.data_sets import IMAGES, LABELS
 from tests.helpers.modules import write_convolutions
 from tests.helpers.processes import run_anew
@@ -177,6 +177,30 @@ def test_rows_that_are_protected_together_need_their_adjacency_before_one_is_rea
     with pytest.raises(BudgetError, match="all rows of one id are protected together"):
         Synthesizer(1.0, 1e-3, schema, folder, **BRIEF).fit("no such file")
     assert not folder.exists()
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [{"bogus": 1}, {"seed": -1}, {"learning_rate": float("nan")}, 3, TrainingSettings(2, 6)],
+)
+def test_settings_that_no_release_takes_are_refused_before_anything_is_spent(
+    folder: Path, settings: object
+) -> None:
+    options: dict[str, Any] = {**BRIEF, "settings": settings}
+    with pytest.raises(GeneratorError):
+        Synthesizer(1.0, 1e-3, PEOPLE, folder, **options).fit(ROWS)
+    assert not list(folder.glob("*.h5"))
+
+
+def test_a_word_is_no_consent_to_compose(fitted: Synthesizer, folder: Path) -> None:
+    with pytest.raises(BudgetError, match="compose must be True or False"):
+        clone(fitted).set_params(compose="no").fit(ROWS)
+    asked: Any = lambda total: "no"  # noqa: E731 - as a user might answer
+    with pytest.raises(BudgetError, match="what compose returns must be True or False"):
+        release(
+            folder / "embedding.h5", folder / "r.h5", PrivacyParameters(1.0, 1e-3), compose=asked
+        )
+    assert entries(folder) == 1
 
 
 def test_a_budget_binds_all_fits(folder: Path) -> None:

@@ -10,6 +10,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Final
 
+from ..arguments import require_flag
 from ..display.representations import RedactedRepr
 from ..display.text import some_of
 from ..errors import SchemaError
@@ -89,6 +90,7 @@ class Draft(RedactedRepr):
         Raises:
             SchemaError: there is no such column, or a constraint is invalid.
         """
+        require_flag("names", names, refusal=SchemaError)
         known = {each.name: _declared(each) for each in columns if not isinstance(each, str)}
         chosen = {column if isinstance(column, str) else column.name for column in columns}
         drafted = {column.name for column in self.stated.described}
@@ -130,6 +132,7 @@ class Draft(RedactedRepr):
         Raises:
             SchemaError: something is unconfirmed and that is not accepted.
         """
+        require_flag("accept_from_data", accept_from_data, refusal=SchemaError)
         if not accept_from_data:
             self._require_names(where)  # before any message that quotes names
         if self.private:

@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
-from ..arguments import argument, in_command
+from ..arguments import argument, in_command, require_flag
 from ..errors import OutputError
 
 # The permissions with which a file is made. The user's umask can only remove some.
@@ -43,6 +43,7 @@ def require_absent(path: Path, *, overwrite: bool, cost: str, begins: bytes) -> 
     Raises:
         OutputError: something is there and may not be replaced, or no file can be written there.
     """
+    require_flag("overwrite", overwrite, refusal=OutputError)
     with write_failures(path):
         is_folder, exists = path.is_dir(), path.exists()
     if is_folder:

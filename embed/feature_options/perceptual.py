@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from ...common.arguments import argument, require_kind, set_plain
+from ...common.arguments import argument, require_flag, require_kind, set_plain
 from ...common.errors import SchemaError
 from ...common.features.base import FeatureMap
 from ...common.features.torchscript import PublicModule, load_module
@@ -45,7 +45,7 @@ class PerceptualOptions(FeatureOptions):
         path = (str, Path, type(None))
         require_kind("module", self.module, path, "the path of a file", refusal=SchemaError)
         for name in ("module_is_public", "rectified"):
-            require_kind(name, getattr(self, name), bool, "True or False", refusal=SchemaError)
+            require_flag(name, getattr(self, name), refusal=SchemaError)
         set_plain(self, squares=weight_or_none("squares", self.squares))
 
     def draw(self, schema: Schema) -> FeatureMap:

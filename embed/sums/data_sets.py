@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import contextlib
 import functools
-import os
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -24,7 +23,7 @@ from ...common.ledger import Ledger
 from ...common.storage import untrusted_files
 from ...common.storage.atomic import SENSITIVE_MODE, followed, write_atomically, write_failures
 from ...common.storage.canonical_json import canonical_json
-from ...common.storage.config import config_folder
+from ...common.storage.config import config_folder, make_private, require_our_folder, require_ours
 from ...common.storage.locks import locked
 from ...common.storage.plain import parse_json
 from .file import Embedding
@@ -32,6 +31,8 @@ from .file import Embedding
 _FORMAT: Final = "dpntk data sets 1"
 _LARGEST_FILE: Final = 1 << 30
 _LONGEST_NAME: Final = 200
+_POWER: Final = "what was spent on data sets"
+"""Of others who could change the registry, for messages."""
 
 
 @dataclass(frozen=True)
@@ -157,7 +158,7 @@ def declare(name: str, embedding: Embedding, path: Path) -> None:
     require_name(name)
     place = followed(registry_path())
     with write_failures(place):
-        place.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        make_private(place.parent)
     with locked(place):
         _enter((name,), embedding, path)
 
@@ -216,9 +217,18 @@ def _enter(names: Iterable[str], embedding: Embedding, path: Path) -> None:
 
 
 def _read(path: Path) -> Registry:
-    """The registry's contents; empty if there is no registry."""
-    if not os.path.lexists(path):
+    """The registry's contents; empty if there is certainly no registry."""
+    try:
+        path.lstat()
+    except FileNotFoundError:
         return {}
+    except OSError as error:
+        raise _unreadable(path, error.strerror) from error
+    try:
+        require_ours(path, path.stat(), _POWER, BudgetError)
+        require_our_folder(path, _POWER, BudgetError)
+    except OSError as error:
+        raise _unreadable(path, error.strerror) from error
     try:
         document: Any = parse_json(untrusted_files.read(path, _LARGEST_FILE, refusal=BudgetError))
         if document["format"] != _FORMAT:
@@ -231,7 +241,11 @@ def _read(path: Path) -> Registry:
             for name, members in document["data_sets"].items()
         }
     except (ValueError, KeyError, TypeError, AttributeError, SchemaError, BudgetError) as error:
-        raise BudgetError(
-            f"{path}: the registry of data sets cannot be read ({error}): without it nobody knows "
-            "what was spent on them; put a copy back, or move it away"
-        ) from error
+        raise _unreadable(path, error) from error
+
+
+def _unreadable(path: Path, reason: object) -> BudgetError:
+    return BudgetError(
+        f"{path}: the registry of data sets cannot be read ({reason}): without it nobody knows "
+        "what was spent on them; put a copy back, or move it away"
+    )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from ...common.arguments import Location, argument, path_from
+from ...common.arguments import Location, argument, path_from, require_flag
 from ...common.errors import DataError, OutputError, ReleaseError, SchemaError
 from ...common.sources.tables.frames import Frame
 from ...common.storage.atomic import PUBLIC_MODE, SENSITIVE_MODE, require_absent, write_atomically
@@ -63,6 +63,7 @@ def write_report(
             public.
         OutputError: the report cannot be written.
     """
+    require_flag("public", public, refusal=OutputError)
     path = path_from("output", output, refusal=OutputError)
     require_absent(path, overwrite=True, cost="", begins=BEGINS)
     content = _report(

@@ -197,17 +197,35 @@ def settings_from(
     Raises:
         GeneratorError: there is no such choice, or they do not fit each other or the release.
     """
+    require_choices(choices, usual)
     given: dict[str, Any] = dict(choices)
-    for name in given:
+    name = given.pop("recipe", None)
+    recipe = None if name is None else RECIPES[name]
+    return _composed(release, usual, recipe, given) or replace(usual, **given)
+
+
+def require_choices(choices: Mapping[str, object], usual: TrainingSettings) -> None:
+    """Refuse choices that fit no release with these default settings.
+
+    Args:
+        choices: any of `Choices`.
+        usual: the default settings of some release.
+
+    Raises:
+        GeneratorError: there is no such choice, or a number is out of range.
+    """
+    for name in choices:
         if name not in Choices.__annotations__:
             known = ", ".join(Choices.__annotations__)
             raise GeneratorError(f"settings: there is no {name!r}: there are {known}")
-    name = given.pop("recipe", None)
-    if name is not None and name not in RECIPES:
+    recipe = choices.get("recipe")
+    if recipe is not None and recipe not in RECIPES:
         known = " or ".join(RECIPES)
-        raise GeneratorError(f"{argument('recipe', name)}: it is {known}")
-    recipe = None if name is None else RECIPES[name]
-    return _composed(release, usual, recipe, given) or replace(usual, **given)
+        raise GeneratorError(f"{argument('recipe', recipe)}: it is {known}")
+    numbers: dict[str, Any] = {
+        field.name: choices[field.name] for field in fields(usual) if field.name in choices
+    }
+    replace(usual, **numbers)  # raises
 
 
 def _composed(

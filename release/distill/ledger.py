@@ -26,7 +26,7 @@ from ...common.storage.atomic import SENSITIVE_MODE, followed, write_atomically
 from ...common.storage.locks import locked
 from ...common.storage.part_names import names_a_part
 from ...common.storage.plain import parse_json
-from ..mechanism.composition import Total
+from ..mechanism.composition import Total, is_accepted
 from ..mechanism.subsampled_gaussian import SampledGaussian, sampled_epsilon
 
 LEDGER_SUFFIX: Final = ".ledger.json"
@@ -240,7 +240,7 @@ def _entered(path: Path, entry: Spending, compose: Callable[[Total], bool]) -> T
             return total_of_distillations(before, entry)
         entries = (*before, entry)
         total = total_of_distillations(entries, entry)
-        if before and not compose(total):
+        if before and not is_accepted(compose, total):
             raise BudgetError(
                 f"{path}: these records were distilled before: with this run the total would be "
                 f"{total}; add {argument('compose')} if that is acceptable"

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from ...common.adjacency import Adjacency
-from ...common.arguments import argument, number, path_from, require_kind
+from ...common.arguments import argument, number, path_from, require_flag, require_kind
 from ...common.errors import BudgetError, DataError, OutputError, RunError
 from ...common.ledger import default_delta
 from ...common.sources import Source, require_public_form
@@ -110,6 +110,7 @@ def distill(
     if delta is not None:
         delta = number("delta", delta, "a number", refusal=BudgetError)
     _require_kinds(source, adjacency, settings)
+    require_flag("not_private", not_private, refusal=BudgetError)
     require_word(epsilon, not_private=not_private)
     delta = default_delta(adjacency, len(source)) if delta is None else delta
     require_absent(output, overwrite=overwrite, cost=RELEASE_COST, begins=RELEASE_BEGINS)

@@ -18,11 +18,12 @@ Guarantee:
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Final
 
 from ...common.adjacency import Adjacency
+from ...common.arguments import require_flag
 from ...common.display.text import promised, rounded_up
 from ...common.errors import BudgetError
 from ...common.ledger import SMALLEST_EPSILON, Ledger
@@ -52,6 +53,21 @@ class Total:
         """The guarantee as a message states it, which rounds nothing down."""
         at = f"epsilon {rounded_up(self.epsilon)} at delta {promised(self.delta)}"
         return f"{at} ({self.adjacency.value})"
+
+
+def is_accepted(compose: Callable[[Total], bool], total: Total) -> bool:
+    """Whether the owner accepts a total.
+
+    Args:
+        compose: called with the total, to ask.
+        total: of all releases.
+
+    Raises:
+        BudgetError: the answer is neither True nor False: any text would count as true.
+    """
+    answer = compose(total)
+    require_flag("what compose returns", answer, refusal=BudgetError)
+    return answer
 
 
 def total_of(ledger: Ledger, delta: float) -> Total:

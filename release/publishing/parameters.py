@@ -10,7 +10,7 @@ from enum import Enum
 from typing import TYPE_CHECKING
 
 from ...common.adjacency import Adjacency
-from ...common.arguments import argument, number, require_kind, set_plain
+from ...common.arguments import argument, number, require_flag, require_kind, set_plain
 from ...common.errors import BudgetError
 from ...common.features.base import FeatureMap, share_of_exchange
 from ...common.ledger import Entry, default_delta
@@ -72,6 +72,7 @@ class PrivacyParameters:
         ):
             wanted = " or ".join(map(str, kind))
             require_kind(name, choice, kind, wanted, refusal=BudgetError)
+        require_flag("not_private", self.not_private, refusal=BudgetError)
         if self.not_private:
             if self.epsilon != math.inf:
                 infinite = argument("epsilon", math.inf, option="--eps")

@@ -34,7 +34,7 @@ from ..file.statement import equal_by_declaration, statement_of
 from ..file.validation import require_consistent
 from ..file.writer import serialise, write_signed
 from ..mechanism.accountant import ACCOUNTANT, accountant_version, epsilon_for
-from ..mechanism.composition import Total, require_below_ceiling, total_of
+from ..mechanism.composition import Total, is_accepted, require_below_ceiling, total_of
 from ..mechanism.gaussian import MECHANISM, NO_MECHANISM, NoiseScale
 from ..signing.keys import SigningKey, usable
 from ..signing.policy import owner_of
@@ -165,7 +165,7 @@ def enter_release(
         spent = spent_on_records_of(embedding)
         planned = _planned(replace(embedding, ledger=spent), parameters)
         asked_for = set(spent.all_entries) - set(embedding.schema.spent)
-        if asked_for and not compose(total := planned.total):
+        if asked_for and not is_accepted(compose, total := planned.total):
             elsewhere = asked_for.isdisjoint(embedding.ledger.all_entries)
             what = "another embedding of the same data set" if elsewhere else str(path)
             raise BudgetError(

@@ -15,7 +15,8 @@ from ...common.arguments import in_command, path_from, require_kind
 from ...common.errors import OutputError, SigningKeyError
 from ...common.storage import untrusted_files
 from ...common.storage.atomic import OWN_MODE, SENSITIVE_MODE, write_atomically, write_failures
-from ...common.storage.config import config_folder
+from ...common.storage.config import config_folder, make_private
+from ...common.storage.locks import locked
 from .sshsig import PublicKey
 from .trust import load_public_key, remember_own
 
@@ -147,7 +148,13 @@ def own_key(ask: Callable[[], str | None] = lambda: None) -> SigningKey:
         OutputError: it cannot be made.
     """
     path = default_key_path()
-    key = load_key(path, ask) if path.exists() else make_key(path)
+    if not path.exists():
+        with write_failures(path):
+            make_private(path.parent)
+        with locked(path):  # or processes that start together would make several
+            if not path.exists():
+                make_key(path)
+    key = load_key(path, ask)
     remember_own(key.public)
     return key
 

@@ -6,8 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
-from ...common.arguments import argument
-from ...common.errors import SignatureError, UntrustedSigner
+from ...common.arguments import argument, require_flag
+from ...common.errors import SignatureError, TrustError, UntrustedSigner
 from .sshsig import PublicKey, Signature
 from .trust import find
 
@@ -35,6 +35,9 @@ class Acceptance:
     signer: str | None = None
     allow_unsigned: bool = False
     ask: Callable[[PublicKey], bool] = lambda key: False
+
+    def __post_init__(self) -> None:
+        require_flag("allow_unsigned", self.allow_unsigned, refusal=TrustError)
 
 
 TRUSTED: Final = Acceptance()

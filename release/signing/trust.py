@@ -11,7 +11,6 @@ from __future__ import annotations
 import contextlib
 import os
 import re
-import stat
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,7 +20,12 @@ from ...common.display.untrusted import is_plain
 from ...common.errors import TrustError
 from ...common.storage import untrusted_files
 from ...common.storage.atomic import OWN_MODE, write_atomically, write_failures
-from ...common.storage.config import config_folder
+from ...common.storage.config import (
+    config_folder,
+    make_private,
+    require_our_folder,
+    require_ours,
+)
 from ...common.storage.container import RELEASE_BEGINS
 from ...common.storage.locks import locked
 from .sshsig import KEY_TYPE, NAMESPACE, PublicKey
@@ -33,6 +37,8 @@ _LINE: Final = re.compile(
 )
 _LARGEST_FILE: Final = 1 << 20
 OWN_NAME: Final = "this-machine"
+_POWER: Final = "whom to trust"
+"""Of others who could change a list, for messages."""
 
 
 @dataclass(frozen=True)
@@ -183,8 +189,8 @@ def load_public_key(path: Path) -> PublicKey:
 @contextlib.contextmanager
 def _changing(path: Path) -> Iterator[None]:
     with write_failures(path):
-        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        _require_our_folder(path)
+        make_private(path.parent)
+        require_our_folder(path, _POWER, TrustError)
     with locked(path):
         yield
 
@@ -198,8 +204,8 @@ def _read(path: Path, *, own: bool) -> list[Signer]:
     if not os.path.lexists(path):
         return []
     with untrusted_files.opened(path, _LARGEST_FILE, refusal=TrustError) as file:
-        _require_ours(path, os.fstat(file.fileno()))
-        _require_our_folder(path)
+        require_ours(path, os.fstat(file.fileno()), _POWER, TrustError)
+        require_our_folder(path, _POWER, TrustError)
         content = file.read(_LARGEST_FILE)
     try:
         text = content.decode()
@@ -226,31 +232,3 @@ def _read(path: Path, *, own: bool) -> list[Signer]:
             raise TrustError(f"{path}, line {number}: the key is damaged") from error
         signers.append(Signer(matched["name"], key, own))
     return signers
-
-
-def _require_our_folder(path: Path) -> None:
-    """Check the folder of a list, and the folder that it really is in."""
-    for folder in {path.parent, path.resolve().parent}:
-        _require_ours(folder, folder.stat())
-
-
-def _require_ours(path: Path, status: os.stat_result) -> None:
-    """Refuse a list, or its folder, if others can change it, as ssh does.
-
-    Args:
-        path: the file or folder.
-        status: the status of the opened file, or of the folder.
-
-    Raises:
-        TrustError: it belongs to another user, except root, or others can write to it.
-    """
-    if status.st_uid not in (0, os.geteuid()):
-        raise TrustError(
-            f"{path} belongs to somebody else, who decides then whom to trust: 'chown' it, or name "
-            "another folder in XDG_CONFIG_HOME"
-        )
-    if status.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
-        raise TrustError(
-            f"{path} can be written by others, who decide then whom to trust: 'chmod go-w {path}' "
-            "once you have looked at what is in it"
-        )

@@ -25,6 +25,7 @@ import dpntk.release.distill
 from dpntk import evaluate, generate
 from dpntk.common import errors
 from dpntk.common.errors import DpntkError
+from dpntk.common.schema.draft import Draft
 from dpntk.embed import load_embedding
 from tests.conftest import Command
 from tests.helpers.processes import run_anew
@@ -184,6 +185,7 @@ def images(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 AGE = embed.Column.integer("age", 0, 120)
+DRAFT: Any = Draft(embed.TableSchema((AGE,)))
 NETWORK = nn.Sequential(nn.Linear(64, 2), nn.ReLU(), nn.Linear(2, 2))
 MISTAKES: dict[str, tuple[Callable[[Any], Any], str]] = {
     "no data": (lambda _: embed.embed(None), "data must be the path of a data set"),
@@ -222,6 +224,26 @@ MISTAKES: dict[str, tuple[Callable[[Any], Any], str]] = {
     "a word that is not given": (
         lambda _: embed.PerceptualOptions(module_is_public="no"),
         "True or False",
+    ),
+    "a word for overwriting": (
+        lambda at: embed.merge_files([at, at], at / "sum.h5", overwrite="no"),
+        "overwrite must be True or False",
+    ),
+    "a word for no noise": (
+        lambda _: dpntk.release.PrivacyParameters(math.inf, not_private="no"),  # type: ignore[arg-type]
+        "not_private must be True or False",
+    ),
+    "a word for names": (
+        lambda _: DRAFT.confirm(names="no"),
+        "names must be True or False",
+    ),
+    "a word for what the data decided": (
+        lambda _: DRAFT.settled(accept_from_data="no"),
+        "accept_from_data must be True or False",
+    ),
+    "a word for no signature": (
+        lambda _: dpntk.release.Acceptance(allow_unsigned="no"),  # type: ignore[arg-type]
+        "allow_unsigned must be True or False",
     ),
     "one file to merge": (lambda at: embed.merge(at), "a list of embedding files"),
     "nothing to load": (lambda _: embed.load_embedding(None), "path must be the path of a file"),
@@ -276,7 +298,7 @@ def test_a_table_asks_for_its_schema(tmp_path: Path) -> None:
 def test_the_last_two_stages_have_one_name_for_every_kind_of_record() -> None:
     """What they do, is in tests/generate/test_pipeline.py and tests/evaluate/test_pipeline.py."""
     assert [name for name in generate.__all__ if name.islower()] == [
-        "generate", "load_generator", "points_to", "sample_to", "train",
+        "generate", "load_generator", "points_to", "require_settings", "sample_to", "train",
     ]  # fmt: skip
     assert [name for name in evaluate.__all__ if name.islower()] == [
         "evaluate", "write_report",

@@ -45,8 +45,9 @@ class LookupColumn:
             (`FROM_DATA`).
 
     Guarantee:
-        Nothing of it is read from the records, so nothing of them is in it. Its values are part of
-        the schema, which is public and goes out with every release.
+        It is not read when records are embedded. Its values are part of the schema, which is public
+        and goes out with every release; if a look at the data decided them (`origin`), the release
+        says so.
 
     Raises:
         SchemaError: a text is too long, or the type does not hold a value.
@@ -116,7 +117,8 @@ class LookupColumn:
         lacking = [each for each in source.categories if each not in self.values]
         if lacking:
             raise SchemaError(f"{where}: values lack categories of {self.of!r}", some_of(lacking))
-        strange = [each for each in self.values if each not in source.categories]
+        known = set(source.categories)  # which may be thousands
+        strange = [each for each in self.values if each not in known]
         if strange:
             raise SchemaError(f"{where}: values of no category of {self.of!r}", some_of(strange))
 

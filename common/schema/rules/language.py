@@ -28,6 +28,7 @@ from types import MappingProxyType
 from typing import Final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ...display.text import meant, some_of
 from ...errors import SchemaError
@@ -154,6 +155,9 @@ class _Parser:
         self._lookups = lookups
         self._place = 0
         self._depth = 0
+        # A column may be named many times, and have thousands of categories.
+        self._codes: dict[str, dict[str, int]] = {}
+        self._looked_up: dict[str, NDArray[np.int64]] = {}
 
     def rule(self) -> Condition:
         if self._take("word", "if"):
@@ -238,7 +242,10 @@ class _Parser:
         if isinstance(column, Column):
             return Among(column.name, tuple(sorted(codes)), inside=inside)
         source = self._columns[column.of]
-        found = column.looked_up(source, np.arange(len(source.categories)))
+        found = self._looked_up.get(column.name)
+        if found is None:
+            found = column.looked_up(source, np.arange(len(source.categories)))
+            self._looked_up[column.name] = found
         of_source = np.flatnonzero(np.isin(found, list(codes))).tolist()
         return Among(source.name, tuple(of_source), inside=inside)
 
@@ -274,13 +281,17 @@ class _Parser:
         text = sign + token.text
         if column.dtype == "bool":  # programs write True
             text = text.lower()
-        if token.kind not in ("quoted", "word", "number", "date") or text not in column.categories:
+        codes = self._codes.get(column.name)
+        if codes is None:
+            codes = {category: code for code, category in enumerate(column.categories)}
+            self._codes[column.name] = codes
+        if token.kind not in ("quoted", "word", "number", "date") or text not in codes:
             quote = "" if token.kind == "quoted" else "; put one of several words into quotes"
             raise _NotUnderstood(
                 f"{text!r} is no category of column {column.name!r}, which has "
                 f"{some_of(column.categories, _NAMED)}{quote}"
             )
-        return column.categories.index(text)
+        return codes[text]
 
     def _sum(self) -> _Sum:
         found = _Sum({})

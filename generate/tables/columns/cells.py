@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import cached_property
 from typing import Final
 
 import numpy as np
@@ -25,13 +26,31 @@ class Columns:
 
     Args:
         marginals: of all columns.
+
+    Attributes:
+        marginals: the same.
+        sizes: number of cells of each.
+        choice_count: number of choices of all columns.
     """
 
     def __init__(self, marginals: tuple[ColumnMarginal, ...]) -> None:
         self.marginals = marginals
         self.sizes = [int(marginal.shares.shape[1]) for marginal in marginals]
-        self.choices = [_choices(marginal) for marginal in marginals]
-        self.overlap: Shares = block_diag(*map(_overlap, marginals))
+        blocks = [marginal.block.shares for marginal in marginals]
+        self.choice_count = sum(block.stop - block.start for block in blocks)
+
+    # Both have the square of a column's categories in number, so they are made only if needed.
+
+    @cached_property
+    def choices(self) -> list[NDArray[np.float32]]:
+        """Each column's part of a record for each of its choices, (choices, values)."""
+        return [_choices(marginal) for marginal in self.marginals]
+
+    @cached_property
+    def overlap(self) -> Shares:
+        """The degree to which each cell belongs to each choice, (cells, choices)."""
+        found: Shares = block_diag(*map(_overlap, self.marginals))
+        return found
 
     def known(self, shares: Shares) -> tuple[ColumnMarginal, ...]:
         """Marginals with the given shares (classes, cells of all columns), taken as exact."""

@@ -86,7 +86,7 @@ def estimate_columns(release: Release, seed: int) -> tuple[ColumnMarginal, ...]:
         has_own_columns(mean.noise),
         mean.noise <= NEGLIGIBLE_NOISE,
     )
-    is_heard = columns.overlap.shape[1] ** 2 * witness.split <= _MOST_PRODUCTS
+    is_heard = columns.choice_count**2 * witness.split <= _MOST_PRODUCTS
     exact = shares[plain]
     start = columns.logits(release.class_weights, shares)
     asked, rare = (np.flatnonzero(each & ~plain & is_heard) for each in (own, ~own))
@@ -129,7 +129,7 @@ def _posterior_mode(
     Without evidence the mean features are not used.
     """
     never = torch.zeros(len(possible)).masked_fill_(torch.from_numpy(~possible), -torch.inf)
-    overlap, around = torch.from_numpy(columns.overlap), torch.from_numpy(shares)
+    around = torch.from_numpy(shares)
     prior = ColumnPrior(columns.marginals)
 
     def shares_by(logits: Tensor) -> Tensor:
@@ -145,6 +145,7 @@ def _posterior_mode(
         now = shares_by(logits)
         total = margins.negative_log_likelihood(now) + prior(logits, trends)
         if evidence is not None:
+            overlap = torch.from_numpy(columns.overlap)
             total = total + evidence.negative_log_likelihood((now - around) @ overlap)
         return total
 

@@ -54,7 +54,7 @@ class Evidence:
     @classmethod
     def uninformative(cls, columns: Columns) -> Evidence:
         """Evidence that says nothing."""
-        count = columns.overlap.shape[1]
+        count = columns.choice_count
         zero = torch.zeros(count, count, dtype=torch.float64)
         return cls(zero, zero[0])
 

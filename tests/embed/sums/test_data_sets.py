@@ -294,6 +294,23 @@ def test_a_damaged_registry_is_one_line_and_nothing_is_spent(dpntk: Command, fol
     assert not load_embedding(Path("5.h5")).ledger.entries
 
 
+def test_a_registry_that_cannot_be_reached_is_not_a_missing_one(
+    dpntk: Command, folder: Path
+) -> None:
+    embed(dpntk, folder, 5, "--data-set", "digits")
+    own_key()
+    kept = registry_path().parent.rename(registry_path().parent.with_name("kept"))
+    registry_path().parent.symlink_to("data_sets")  # to itself
+    refused(dpntk("release", "5.h5", *PROMISE), "the registry of data sets cannot be read")
+    registry_path().parent.unlink()
+    kept.rename(registry_path().parent)
+    registry_path().parent.chmod(0o777)
+    refused(dpntk("release", "5.h5", *PROMISE), "who decide then what was spent on data sets")
+    assert not load_embedding(Path("5.h5")).ledger.entries
+    registry_path().parent.chmod(0o700)
+    assert dpntk("release", "5.h5", *PROMISE).code == 0
+
+
 @pytest.mark.parametrize("name", ["", " ", "a\nb", "x" * 201])
 def test_names_that_are_none_are_refused_before_anything_is_read(dpntk: Command, name: str) -> None:
     refused(dpntk("embed", "nowhere", "--data-set", name), "a name of up to 200 characters")

@@ -6,8 +6,10 @@ import hashlib
 import os
 import re
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
+from threading import Barrier
 
 import pytest
 
@@ -494,3 +496,16 @@ def test_commands_refuse_a_stranger_and_say_what_to_do(
     write_release(small_release, path, None)
     refused(dpntk("inspect"), "--allow-unsigned")
     assert dpntk("inspect", "--allow-unsigned").code == 0
+
+
+def test_keys_that_are_first_used_at_once_are_one_key(configuration: Path) -> None:
+    together = Barrier(8)
+
+    def first_use(_: int) -> str:
+        together.wait()
+        return own_key().public.line
+
+    with ThreadPoolExecutor(8) as pool:
+        lines = set(pool.map(first_use, range(8)))
+    (line,) = lines
+    assert (configuration / "id_ed25519.pub").read_text().startswith(line)

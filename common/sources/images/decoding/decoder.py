@@ -173,5 +173,7 @@ def _sound(where: str) -> Iterator[None]:
     try:
         yield
     except FAILURES as error:
-        reason = " ".join(str(error).split())
-        raise DataError(f"{where}: damaged: {reason}; replace or remove it") from error
+        # The decoder may quote bytes of the image.
+        raise DataError(
+            f"{where}: damaged: replace or remove it", " ".join(str(error).split())
+        ) from error
