@@ -59,8 +59,7 @@ class ProductEvidence:
             correlations: of normal scores, float64 (k, k).
             scores: of the numbers, k of them.
         """
-        entry_of = {place: 1 + n for n, (place, _) in enumerate(self.released.features.numbers)}
-        entries = [entry_of[each.place] for each in scores]
+        entries = self._entries(scores)
         # The same draws each time: all that they do is to integrate, and the same ones for
         # independent numbers, so that most of their error cancels.
         draws = np.random.default_rng(0).standard_normal((len(self.records), len(scores)))
@@ -75,6 +74,22 @@ class ProductEvidence:
         )
         above = np.triu_indices(len(scores), 1)
         return tuple(each.numpy()[above] for each in matrices)
+
+    def of_entries(self, values: Tensor, scores: Sequence[NormalScores]) -> Tensor:
+        """Values of pairs of numbers, at their entries of z, float64 (K, K); 0 elsewhere.
+
+        Args:
+            values: float64 (k, k).
+            scores: of the numbers, k of them.
+        """
+        found = torch.zeros_like(self.departure.difference)
+        entries = torch.tensor(self._entries(scores))
+        found[entries[:, None], entries] = values
+        return found
+
+    def _entries(self, scores: Sequence[NormalScores]) -> list[int]:
+        entry_of = {place: 1 + n for n, (place, _) in enumerate(self.released.features.numbers)}
+        return [entry_of[each.place] for each in scores]
 
     def _products(self, scores: Sequence[NormalScores], ranked: NDArray[np.float64]) -> Tensor:
         """Products of standardised numbers whose ranks are those of others, (n, numbers)."""

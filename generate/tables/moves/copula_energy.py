@@ -5,7 +5,8 @@ Tables of two numbers in few cells determine the correlation of their normal sco
 them: among cells of an eighth of all rows each, a correlation of .95 becomes .9. And the
 correlations of all pairs, each with its own noise, may be those of no table at all. So they are
 replaced by the nearest correlation matrix, of which weak correlations are made weaker where
-products of numbers say so (`dependence.attenuation`), and the log density of rows gets the
+products of numbers say so (`dependence.attenuation`), and combined with what each product says
+(`dependence.score_correlations`); and the log density of rows gets the
 quadratic form of that copula in their normal scores. Its coefficients are then learnt as rows move,
 like those of the other energies, with the same kind of ridge: noise over prior variance.
 """
@@ -23,6 +24,7 @@ from ..dependence.attenuation import ProductEvidence, attenuated
 from ..dependence.copula import PairCopulas, table_of
 from ..dependence.correlation_matrix import LEAST_EIGENVALUE, as_correlations
 from ..dependence.normal_scores import NormalScores
+from ..dependence.score_correlations import combined
 from .correlation_energy import ProductGains
 from .learning_rates import LearningRates
 
@@ -39,6 +41,10 @@ class CopulaEnergy:
             missing, -1 if it cannot be missing.
         records: rows of the class, whose marginals stay as they are, (n, record size).
         products: what is known of products of numbers; None if there are none.
+
+    Attributes:
+        misfit: prior variance of products of numbers around those of the copula, by their entries
+            of z, float64 (K, K), 0 for other products; None if there are no products.
     """
 
     def __init__(
@@ -53,27 +59,31 @@ class CopulaEnergy:
         self._places = {each.place: slice(k, k + 1) for k, each in enumerate(scores)}
         own = [each.in_parts() for each in scores]
         noisy = torch.eye(len(scores), dtype=torch.float64)
-        # A pair that nothing is known of has no coefficient.
-        ridge, doubt = torch.full_like(noisy, torch.inf), torch.zeros_like(noisy)
+        known, doubt = torch.zeros_like(noisy, dtype=torch.bool), torch.zeros_like(noisy)
         for one, other in self._pairs:
             pair = scores[one].place, scores[other].place
             if (seen := copulas.correlation(pair)) is not None:
                 noisy[one, other] = noisy[other, one] = seen.mean
                 doubt[one, other] = doubt[other, one] = seen.variance
-                held = seen.variance / max(copulas.prior_variance - seen.variance, _LEAST)
-                ridge[one, other] = ridge[other, one] = held
-        # An eigenvalue is in doubt by about the norm of the noise.
-        of_noise = float(doubt.sum(dim=0).max().sqrt())
-        least = max(min(of_noise, LEAST_EIGENVALUE), _LEAST)
-        by_tables = as_correlations(noisy, least)
-        correlations = as_correlations(attenuated(by_tables, scores, products), least)
+                known[one, other] = known[other, one] = True
+        by_tables = attenuated(as_correlations(noisy, _least(doubt)), scores, products)
+        # What only products are known of is left to their energy.
+        unknown = torch.where(known, doubt, torch.inf).fill_diagonal_(0.0)
+        found = combined(by_tables, unknown, scores, products)
+        doubt = torch.where(known, found.variances, 0.0)
+        # A pair that nothing is known of has no coefficient.
+        ridge = doubt / (copulas.prior_variance - doubt).clamp(min=_LEAST)
+        ridge = torch.where(known, ridge, torch.inf)
+        correlations = as_correlations(torch.where(known, found.means, by_tables), _least(doubt))
+        self.misfit: Tensor | None = None
+        if products is not None:
+            self.misfit = products.of_entries(torch.where(known, found.misfit, 0.0), scores)
         self._wanted = torch.zeros_like(noisy)
         for one, other in self._pairs:
             (rows, of_rows), (columns, of_columns) = own[one], own[other]
             cells = table_of(float(correlations[one, other]), rows, columns)
             product = float(of_rows @ cells @ of_columns)
             self._wanted[one, other] = self._wanted[other, one] = product
-        known = torch.isfinite(ridge)
         self._theta = torch.where(known, -torch.linalg.inv(correlations), 0.0)
         self._rates = LearningRates(ridge)
 
@@ -95,3 +105,12 @@ class CopulaEnergy:
 
     def _of(self, records: Tensor) -> Tensor:
         return torch.stack([each(records) for each in self._scores], dim=1)
+
+
+def _least(doubt: Tensor) -> float:
+    """A floor for eigenvalues: each is in doubt by about the norm of the noise.
+
+    Args:
+        doubt: variances of correlations, (k, k).
+    """
+    return max(min(float(doubt.sum(dim=0).max().sqrt()), LEAST_EIGENVALUE), _LEAST)

@@ -9,6 +9,7 @@ numbers and the indicators of categories. Each coefficient has a ridge penalty
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Final
 
 import torch
@@ -16,7 +17,7 @@ from torch import Tensor
 
 from ....common.schema.encoding import Block
 from ..dependence.correlation_matrix import as_correlations
-from ..dependence.product_departures import Departure, ReleasedMoments
+from ..dependence.product_departures import EXACT, Departure, ReleasedMoments
 from ..dependence.product_pooling import pooled_products
 from .learning_rates import LearningRates
 
@@ -35,14 +36,14 @@ class CorrelationEnergy:
         others: departures of the other classes.
 
     Attributes:
-        departure: of the class's products from independent columns.
+        departure: of the class's products from independent columns, as all classes show them.
     """
 
     def __init__(
         self, released: ReleasedMoments, records: Tensor, others: Sequence[Departure] = ()
     ) -> None:
-        self._released, self.departure = released, Departure.of(released, records)
-        own = self.departure
+        self._released, own = released, Departure.of(released, records)
+        self.departure = own
         here = own.products(released.factors(records).double())
         found = pooled_products(own, others)
         difference, ridge = found.difference, found.ridge
@@ -56,7 +57,23 @@ class CorrelationEnergy:
         among = own.changeable & own.is_number[:, None] & own.is_number
         start = as_correlations(torch.where(among, posterior_mean, 0.0).fill_diagonal_(1.0))
         self._theta = torch.where(among, -torch.linalg.inv(start), 0.0)
+        self._ridge = ridge
         self._rates = LearningRates(ridge)
+        self.departure = replace(own, difference=difference, noise=found.noise)
+
+    def leave_to_copula(self, misfit: Tensor) -> None:
+        """Leave products of numbers to the energy of a copula, which has been told of them.
+
+        What is left to match is what no copula explains, with its own prior variance.
+
+        Args:
+            misfit: that variance, float64 (k, k); 0 for other products.
+        """
+        own, left = self.departure, misfit > 0
+        held = own.projection_factor * own.noise / misfit.clamp(min=EXACT)
+        self._ridge = torch.where(left & self._ridge.isfinite(), held, self._ridge)
+        self._theta = torch.where(left, 0.0, self._theta)
+        self._rates = LearningRates(self._ridge)
 
     def learn(self, records: Tensor) -> None:
         """Update the energy by what the products of the current rows still lack."""

@@ -80,7 +80,7 @@ class SwapMoves(Moves):
         """
         self._ridge = self._goal.ridge(records, self._each)
         # First of all products: what they depart from is independent rows, not arranged ones.
-        evidence = None
+        evidence = correlations = None
         if self._goal.moments is not None:
             products = [other.products for other in self._others if other.products is not None]
             correlations = CorrelationEnergy(self._goal.moments, records, products)
@@ -91,6 +91,9 @@ class SwapMoves(Moves):
             counts = CountEnergy(
                 self._goal.counts, records, tables, beside_copula=True, products=evidence
             )
+            misfit = None if counts.copula is None else counts.copula.misfit
+            if correlations is not None and misfit is not None:
+                correlations.leave_to_copula(misfit)
             counts.initialise(records, self._goal.blocks, self._random)
             self._energies += [counts] if counts.copula is None else [counts, counts.copula]
         if self._goal.only_class and self._energies:

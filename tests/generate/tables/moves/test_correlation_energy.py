@@ -129,6 +129,26 @@ def test_the_copula_of_all_numbers_learns_what_products_say(
     assert asked == [[NUMBERS * (NUMBERS - 1) // 2] * 4]
 
 
+def test_beside_a_copula_noisy_products_of_numbers_are_not_fitted(tmp_path: Path) -> None:
+    """Their noise counts relative to what no copula explains, not to all dependence there is."""
+    moments = products_in(released(chain(0.9), tmp_path / "a.csv", 2.0))
+    rows = torch.from_numpy(encoded(np.random.default_rng(1).permuted(chain(0.9), axis=0)))
+    learnt = []
+    for misfit in (None, 1e-2, 1e-6):
+        correlations = CorrelationEnergy(moments, rows)
+        if misfit is not None:
+            off_diagonal = ~torch.eye(moments.features.factors, dtype=torch.bool)
+            correlations.leave_to_copula(misfit * off_diagonal.double())
+        correlations.learn(rows)
+        gains = correlations.swap_gains(rows)
+        assert isinstance(gains, ProductGains)
+        learnt.append(float(gains.coefficients.abs().max()))
+    alone, beside, beside_a_perfect_one = learnt
+    assert alone > 1
+    assert beside < alone / 3
+    assert beside_a_perfect_one < beside / 5
+
+
 def test_noise_alone_makes_no_correlations(tmp_path: Path) -> None:
     """With independent columns, coefficients stay far below what the noise by itself asks for."""
     values = chain(0.0)
