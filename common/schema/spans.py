@@ -36,7 +36,7 @@ def require_spans(columns: Mapping[str, Column]) -> None:
         for name in (column.name, *column.between):
             if "`" in name:
                 raise SchemaError(f"{where}: a name has backticks, with which no rule is written")
-        if len(rule_of(column)) > LONGEST:
+        if len(rules_of(column)[0]) > LONGEST:
             raise SchemaError(f"{where}: its name and those of its dates are too long together")
         for name in column.between:
             end = columns.get(name)
@@ -57,10 +57,17 @@ def require_spans(columns: Mapping[str, Column]) -> None:
                 )
 
 
-def rule_of(column: Column) -> str:
-    """The constraint that ties the time between two columns to them."""
+def rules_of(column: Column) -> tuple[str, ...]:
+    """The constraints that tie the time between two columns to them.
+
+    The first is what it is. Where both are there, so is it (if names leave room to say so): a
+    missing time would keep none of its bounds.
+    """
     first, last = column.between
-    return f"`{last}` = `{first}` + `{column.name}`"
+    equal = f"`{last}` = `{first}` + `{column.name}`"
+    there = f"`{column.name}` is not missing or `{first}` is missing or `{last}` is missing"
+    may_be_missing = column.missing is not Missing.REFUSED
+    return (equal, there) if may_be_missing and len(there) <= LONGEST else (equal,)
 
 
 def span_of(column: Column, values: Mapping[str, NDArray[np.float64]]) -> NDArray[np.float64]:

@@ -30,7 +30,7 @@ from .privacy_unit import PrivacyUnit, require_unit_or_none
 from .rules.condition import Condition
 from .rules.consistency import can_hold_together
 from .rules.language import parse_condition
-from .spans import require_spans, rule_of
+from .spans import require_spans, rules_of
 from .table_entries import MOST_COLUMNS, ORIGINS, read_entries
 
 BINS: Final = 20
@@ -274,7 +274,8 @@ class TableSchema(BriefRepr):
     @cached_property
     def rule_texts(self) -> tuple[str, ...]:
         """The constraints, and what ties the time between two columns to them."""
-        return (*self.constraints, *(rule_of(each) for each in self.columns if each.between))
+        spans = (column for column in self.columns if column.between)
+        return (*self.constraints, *(rule for span in spans for rule in rules_of(span)))
 
     @cached_property
     def label_column(self) -> Column | None:

@@ -17,7 +17,7 @@ from ...common.schema.columns.durations import LONGEST
 from ...common.schema.columns.kinds import ColumnKind, Missing
 from ...common.schema.rules.condition import Comparison, Condition, Relation
 from ...common.schema.rules.language import LONGEST as LONGEST_RULE
-from ...common.schema.spans import rule_of
+from ...common.schema.spans import rules_of
 from ...common.schema.table import TableSchema
 from .numbers import SeenNumbers
 
@@ -105,4 +105,4 @@ def _span(schema: TableSchema, rule: Condition) -> Column | None:
         unit=None if unit is TimeUnit.SECOND else unit,
         between=(first.name, last.name),
     )
-    return found if len(rule_of(found)) <= LONGEST_RULE else None
+    return found if len(rules_of(found)[0]) <= LONGEST_RULE else None

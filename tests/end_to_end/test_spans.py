@@ -113,6 +113,27 @@ def test_a_missing_date_makes_it_missing(tmp_path: Path) -> None:
         replace(SCHEMA, columns=(*SCHEMA.columns[:2], columns[0], STAY))
 
 
+def test_rules_that_fill_a_date_in_do_not_make_stays_that_nobody_had(tmp_path: Path) -> None:
+    """Where both dates are there, a missing time between them would keep no bound."""
+    real = stays(400).drop(columns="name")
+    left = np.random.default_rng(3).random(400) > 0.3
+    real["left"] = np.where(left, "yes", "no")
+    real.loc[~left, "end"] = None
+    begin, bill, end = SCHEMA.written
+    missing = Missing.INDICATOR
+    schema = TableSchema(
+        (begin, bill, replace(end, missing=missing), replace(STAY, missing=missing),
+         Column.boolean("left", ["no", "yes"])),
+        constraints=("end is missing only if left = no", "if left = no then end is missing"),
+    )  # fmt: skip
+    save_embedding(embed(real, TangentOptions(width=5), SourceOptions(schema)), tmp_path / "e.h5")
+    release(tmp_path / "e.h5", tmp_path / "r.h5", PrivacyParameters(0.5, 1e-5))
+    made = generate(tmp_path / "r.h5", tmp_path / "s", count=1_000).records()
+    days = days_in(made).dropna()
+    assert len(days) > 400
+    assert days.between(0, 60).all()
+
+
 def test_times_have_their_unit(tmp_path: Path) -> None:
     times = [
         Column.datetime(name, "2020-01-01", "2020-12-31T23:59:00", unit="minute")
