@@ -38,9 +38,11 @@ _JUMP: Final = 0.02
 """Probability of any other change: numbers may have spikes, for example at round ones."""
 _STILL_EMPTY: Final = 0.8
 """Additional probability that the cell after an empty one is empty too."""
-_WIDE: Final = 0.5
+WIDE: Final = 0.5
 """Probability that bounds are so wide that nothing lies next to them. Otherwise cells there are
 like others: whatever lies beyond a bound counts as the bound."""
+WIDE_OF_DATES: Final = 0.05
+"""The same for dates and times, whose bounds mostly are those of what is told of."""
 _LONG: Final = 1024
 """Number of cells after which a chain forgets its start."""
 _EMPTY: Final = 0.3
@@ -55,7 +57,11 @@ Shares = NDArray[np.float64]
 
 
 def number_shares(
-    noisy: Shares, noise: float, points: int, possible: NDArray[np.bool_] | None = None
+    noisy: Shares,
+    noise: float,
+    points: int,
+    possible: NDArray[np.bool_] | None = None,
+    wide: float = WIDE,
 ) -> Shares:
     """Posterior means of the shares of a numeric column's cells.
 
@@ -72,6 +78,7 @@ def number_shares(
         possible: cells that need not be empty, (cells,). If None, cells that are too likely empty
             are emptied (as posterior medians are under a prior with a point mass at 0, Johnstone
             and Silverman 2004, "Needles and straw in haystacks", section 2).
+        wide: probability that nothing lies next to the bounds.
 
     Returns:
         float64 (cells,), not negative, of sum 1.
@@ -84,8 +91,8 @@ def number_shares(
     step[0] *= 1 - _STILL_EMPTY
     step[0, 0] += _STILL_EMPTY
     usual = np.linalg.matrix_power(step, _LONG)[0]
-    start = (1 - _WIDE) * usual + _WIDE * step[0]
-    end = 1 - _WIDE + _WIDE * step[:, 0] / usual[0]
+    start = (1 - wide) * usual + wide * step[0]
+    end = 1 - wide + wide * step[:, 0] / usual[0]
 
     def posterior_means(shifted: Shares) -> Shares:
         logs, found = _under_exponential_priors(

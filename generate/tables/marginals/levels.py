@@ -141,6 +141,10 @@ class SmoothCells:
 
     Args:
         shares: shares of the cells, float64 (k,), k > 2.
+
+    Attributes:
+        on_bound: the fraction of each cell that lies on a bound, (k,); 0 but for the first and the
+            last cell.
     """
 
     def __init__(self, shares: NDArray[np.float64]) -> None:
@@ -149,12 +153,12 @@ class SmoothCells:
         middles[_ENDS] += 0.25, -0.25
         widths[_ENDS] = 0.5
         density = np.maximum(shares, _LEAST_SHARE) / widths
-        self._on_bound = np.zeros_like(density)
+        self.on_bound = np.zeros_like(density)
         for end, beside, second in ((0, 1, 2), (-1, -2, -3)):
             rises = np.clip(density[beside] / density[second], 1 / _MOST_RATIO, _MOST_RATIO)
             usual = density[beside] * rises ** abs(middles[beside] - middles[end])
             if density[end] > _FAR_BEYOND * usual:
-                self._on_bound[end], density[end] = 1 - usual / density[end], usual
+                self.on_bound[end], density[end] = 1 - usual / density[end], usual
         self._rise = (np.gradient(np.log(density), middles) * widths).clip(
             -_MOST_SLOPE, _MOST_SLOPE
         )
@@ -164,7 +168,7 @@ class SmoothCells:
 
     def at(self, cell: NDArray[np.int64], quantile: NDArray[np.float64]) -> NDArray[np.float64]:
         """See `Levels`."""
-        apart = self._on_bound[cell]
+        apart = self.on_bound[cell]
         below = np.where(cell == 0, apart, 0.0)
         between = ((quantile - below) / np.maximum(1 - apart, _LEAST_SHARE)).clip(0, 1)
         low, high = self._low[cell], self._high[cell]
@@ -210,7 +214,10 @@ def estimate_levels(
     """
     cell_of = nearest_cell(np.arange(LEVELS + 1), len(cells))
     widths = _ABOVE - _BELOW
-    evenly = np.maximum((cells / np.bincount(cell_of, widths))[cell_of] * widths, _LEAST_SHARE)
+    on_bound = cells * SmoothCells(cells).on_bound
+    spread = (cells - on_bound) / np.bincount(cell_of, widths)
+    evenly = np.maximum(spread[cell_of] * widths, _LEAST_SHARE)
+    evenly[_ENDS] += on_bound[_ENDS]
     shares = table_shares(noisy, noise, evenly / evenly.sum())
     return Levels(block, len(cells), shares, _spikes(shares, noise, block))
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -19,9 +20,13 @@ from ....common.schema.table import LEVELS, TableSchema
 from ....release.file.model import Release
 from ...kernels.mean_embedding import MeanEmbedding
 from ...output.generator_file import Arrays
-from .denoising import category_shares, number_shares
+from .denoising import WIDE, WIDE_OF_DATES, category_shares, number_shares
 from .levels import Levels, estimate_levels
 
+_FAR: Final = 6
+"""Cells are far from others if at least so many empty ones lie between."""
+_CERTAIN: Final = 4.0
+"""Such cells are occupied if all of them, or one, have this many standard deviations of noise."""
 _LEVELS: Final = ".levels"
 """Suffix of the names of arrays that hold levels."""
 _WRONG: Final = "its classes and weights contradict each other"
@@ -67,7 +72,7 @@ class ColumnMarginal:
         of = [(noisy, float(noise)) for noisy, noise in zip(self.shares, self.noise, strict=True)]
         if isinstance(self.block.encoding, NumericEncoding):
             possible = self._possible(of)
-            return np.stack([number_shares(*one, self.points, possible) for one in of])
+            return np.stack([number_shares(*one, self.points, possible, self._wide) for one in of])
         common = category_shares(*self.together)
         return np.stack([category_shares(*one, common) for one in of])
 
@@ -80,16 +85,35 @@ class ColumnMarginal:
     def _possible(self, of: Sequence[tuple[NDArray[np.float64], float]]) -> NDArray[np.bool_]:
         """Cells of a numeric column that are not empty in every class, bool (cells,).
 
-        A class in which no cell seems empty is ignored if its noise exceeds a uniform share.
+        A class in which no cell seems empty is ignored if its noise exceeds a uniform share. Cells
+        far from all others are empty unless they are certain: among so many, noise alone makes some
+        that seem occupied, and a few rows so far away change means and deviations beyond use.
         """
-        left = [number_shares(*one, self.points) > 0 for one in of]
+        left = [number_shares(*one, self.points, wide=self._wide) > 0 for one in of]
         heard = [
             there
             for there, (_, noise) in zip(left, of, strict=True)
             if not there.all() or noise * self.points <= 1
         ]
         found: NDArray[np.bool_] = np.any(heard or left, axis=0)
+        if not self.has_values_between:
+            return found
+        numbers = np.flatnonzero(found[: self.points])
+        islands = np.split(numbers, 1 + np.flatnonzero(np.diff(numbers) > _FAR))
+        every = [*of, self.together]
+        main = max(islands, key=lambda cells: self.together[0][cells].sum())
+        for cells in (cells for cells in islands if cells is not main):
+            root = math.sqrt(len(cells))
+            seen = max(
+                max(one[cells].sum() / root, one[cells].max()) / max(noise, _EXACT)
+                for one, noise in every
+            )
+            found[cells] = seen >= _CERTAIN
         return found
+
+    @property
+    def _wide(self) -> float:
+        return WIDE_OF_DATES if self.block.column.kind.temporal else WIDE
 
     @property
     def points(self) -> int:

@@ -13,7 +13,7 @@ from ....common.schema.columns.codes import MISSING
 from ....common.schema.columns.column import Column
 from ....common.schema.columns.kinds import ColumnKind, Transform
 from ....common.schema.columns.lookup import LookupColumn
-from ....common.schema.encoding import CategoryEncoding, NumericEncoding, blocks_of
+from ....common.schema.encoding import CategoryEncoding, NumericEncoding, blocks_of, to_scale
 from ....common.schema.table import LEVELS, TableSchema
 
 if TYPE_CHECKING:
@@ -64,14 +64,20 @@ def values_of(
 def _told_apart(encoding: NumericEncoding, values: NDArray[np.float64]) -> NDArray[np.float64]:
     """Drop digits beyond the resolution of a 32-bit record: 12, not 11.9999997.
 
-    Bounds are kept as they are, and so are numbers that are rounded anyway or are transformed.
+    Bounds are kept as they are, and so are numbers that are rounded anyway.
     """
     column, (lower, upper) = encoding.column, encoding.bounds
-    if column.is_rounded or column.transform is not Transform.NONE or lower >= upper:
+    if column.is_rounded or lower >= upper:
         return values
-    digits = math.floor(-math.log10((upper - lower) * _APART))
+    if column.transform is Transform.NONE:
+        rounded = values.round(math.floor(-math.log10((upper - lower) * _APART)))
+    else:  # equal parts of a logarithmic scale are the longer, the larger the number
+        low, high = to_scale(np.array([lower, upper]), column.transform)
+        apart = (high - low) * _APART * (1 + np.abs(values))
+        power = 10.0 ** np.floor(-np.log10(apart))
+        rounded = np.rint(values * power) / power
     inside = (lower < values) & (values < upper)
-    return np.where(inside, values.round(digits).clip(lower, upper), values)
+    return np.where(inside, rounded.clip(lower, upper), values)
 
 
 def records_of(schema: TableSchema, values: Values) -> NDArray[np.float32]:

@@ -300,3 +300,24 @@ def test_of_few_rows_no_number_is_moved_to_a_bound_where_none_is(tmp_path: Path)
     rows = generate(opened, tmp_path / "s", count=2000).records()
     assert (rows["cost"] == 0).mean() < 0.01
     assert rows["cost"].median() == pytest.approx(123, abs=12)
+
+
+def test_an_excess_in_the_first_cell_is_on_the_bound_where_levels_are_noisy() -> None:
+    """Many costs are 0; within its cell, noise hides which of the levels has them."""
+    noise, random = 0.006, np.random.default_rng(0)
+    truth = np.exp(-0.5 * ((np.arange(LEVELS) - 120) / 30) ** 2)
+    truth[0] = 0.05 * truth.sum()
+    truth /= truth.sum()
+    zeros = []
+    for _ in range(20):
+        noisy = truth + noise * random.standard_normal(LEVELS)
+        found = estimate_levels(BLOCK, in_cells(truth), noisy, noise)
+        within_first = CELL_OF == 0
+        zeros.append(found.shares[0] / found.shares[within_first].sum())
+    assert np.mean(zeros) > 0.9
+
+
+def test_without_an_excess_nothing_more_is_on_the_bound() -> None:
+    evenly = np.full(LEVELS, 1 / LEVELS)
+    found = estimate_levels(BLOCK, in_cells(evenly), evenly, 0.01)
+    assert found.shares[0] < 1 / LEVELS
