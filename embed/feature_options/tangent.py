@@ -61,9 +61,10 @@ class TangentOptions(SeededOptions):
             (`dpntk.common.features.joint`); 0 leaves them out. If None, a release chooses by its
             noise, or it is 0.4 if `moments` are chosen.
         pairs: for tables: pairs of columns whose two-way marginals are released as well, such as
-            "age,pay", or triples, such as "age,pay,town"; or "all" for all pairs; or "triples" for
-            all triples of columns with two values. They share the weight of marginals. If empty, a
-            release with moments chooses some by its own noisy figures; "none" prevents that.
+            "age,pay" or ("age", "pay"), or triples, such as "age,pay,town"; or "all" for all pairs;
+            or "triples" for all triples of columns with two values. They share the weight of
+            marginals. If empty, a release with moments chooses some by its own noisy figures;
+            "none" prevents that.
         moments: for tables with marginals: weight of products of columns, which show how columns
             depend on each other (`dpntk.common.features.moments`); 0 leaves them out. If None, a
             release chooses by its noise, or it is 0.3 if `marginals` are chosen.
@@ -90,7 +91,7 @@ class TangentOptions(SeededOptions):
     activation: str | None = None
     front: str | None = None
     marginals: float | None = None
-    pairs: Sequence[str] = ()
+    pairs: Sequence[str | Sequence[str]] = ()
     moments: float | None = None
     target: str | None = None
     pixels: float | None = None
@@ -111,8 +112,7 @@ class TangentOptions(SeededOptions):
             ("preset", self.preset, (str, absent), f"one of {', '.join(PRESETS)}"),
         ):
             require_kind(name, value, kind, wanted, refusal=SchemaError)
-        for pair in self.pairs:
-            require_kind("a pair", pair, str, "a text such as 'age,pay'", refusal=SchemaError)
+        set_plain(self, pairs=tuple(map(_as_text, self.pairs)))
         for name in ("marginals", "moments", "pixels"):
             set_plain(self, **{name: weight_or_none(name, getattr(self, name))})
         if self.preset is not None and self.preset not in PRESETS:
@@ -164,7 +164,9 @@ class TangentOptions(SeededOptions):
     def _with_pairs(self, schema: TableSchema, moments: MomentFeatures | None) -> MarginalFeatures:
         """Marginals of columns, and of the pairs that were asked for or may be chosen later."""
         if self.pairs or moments is None:
-            return MarginalFeatures.of(schema, groups=read_pairs(self.pairs, schema))
+            return MarginalFeatures.of(
+                schema, groups=read_pairs([_as_text(pair) for pair in self.pairs], schema)
+            )
         among = pairs_to_choose_among(schema, moments)
         return MarginalFeatures.of(schema, groups=among, fine=True, undecided=bool(among))
 
@@ -231,3 +233,16 @@ class TangentOptions(SeededOptions):
 def _default_front(arch: str) -> str:
     """The front of a network if none is chosen."""
     return "scattering" if takes_vectors(arch) else "pixels"
+
+
+def _as_text(pair: object) -> str:
+    """A pair as a text, with commas between its names.
+
+    Raises:
+        SchemaError: it is neither a text nor a tuple of names.
+    """
+    if isinstance(pair, (tuple, list)) and all(isinstance(name, str) for name in pair):
+        return ",".join(pair)
+    wanted = "a text such as 'age,pay', or ('age', 'pay')"
+    require_kind("a pair", pair, str, wanted, refusal=SchemaError)
+    return str(pair)

@@ -119,7 +119,7 @@ def test_rules_that_fill_a_date_in_do_not_make_stays_that_nobody_had(tmp_path: P
     left = np.random.default_rng(3).random(400) > 0.3
     real["left"] = np.where(left, "yes", "no")
     real.loc[~left, "end"] = None
-    begin, bill, end = SCHEMA.written
+    begin, bill, end = SCHEMA.columns[:3]
     missing = Missing.INDICATOR
     schema = TableSchema(
         (begin, bill, replace(end, missing=missing), replace(STAY, missing=missing),

@@ -220,6 +220,7 @@ MISTAKES: dict[str, tuple[Callable[[Any], Any], str]] = {
     "products alone": (lambda _: embed.TangentOptions(moments=1), "from 0 to below 1"),
     "a target by number": (lambda _: embed.TangentOptions(target=3), "the name of a column"),
     "a weight as text": (lambda _: embed.TangentOptions(moments="0.2"), "a weight from 0"),
+    "pairs of numbers": (lambda _: embed.TangentOptions(pairs=[(1, 2)]), "or ('age', 'pay')"),
     "pairs as text": (lambda _: embed.TangentOptions(pairs="all"), "or ('all',)"),
     "a word that is not given": (
         lambda _: embed.PerceptualOptions(module_is_public="no"),

@@ -76,6 +76,7 @@ class Column(ColumnFields):
         *,
         dtype: str = "int64",
         transform: str = "none",
+        step: int | None = None,
         values: Iterable[int] = (),
         missing: bool = False,
     ) -> Column:
@@ -87,6 +88,7 @@ class Column(ColumnFields):
             upper: largest possible value in any such table.
             dtype: how it is stored.
             transform: "log1p" or "signed-log", for amounts that span orders of magnitude.
+            step: a number of which all of them are multiples; 1 if None.
             values: all possible values, from `lower` to `upper`, if they are few and not in equal
                 steps.
             missing: whether values may be missing.
@@ -96,7 +98,8 @@ class Column(ColumnFields):
         """
         return cls._numeric(
             ColumnKind.INTEGER, name, lower, upper, missing,
-            dtype=dtype, transform=transform, values=_listed(name, values, ColumnKind.INTEGER),
+            dtype=dtype, transform=transform, step=step,
+            values=_listed(name, values, ColumnKind.INTEGER),
         )  # fmt: skip
 
     @classmethod
@@ -108,6 +111,7 @@ class Column(ColumnFields):
         *,
         dtype: str = "float64",
         transform: str = "none",
+        step: float | None = None,
         decimals: int | None = None,
         values: Iterable[float] = (),
         missing: bool = False,
@@ -120,7 +124,8 @@ class Column(ColumnFields):
             upper: largest possible value in any such table.
             dtype: how it is stored.
             transform: "log1p" or "signed-log", for amounts that span orders of magnitude.
-            decimals: number of decimal places; any if None.
+            step: a number of which all of them are multiples; any numbers if None.
+            decimals: number of decimal places, in place of a step; any if None.
             values: all possible values, from `lower` to `upper`, if they are few and not in equal
                 steps, as the middles of brackets are.
             missing: whether values may be missing.
@@ -130,7 +135,7 @@ class Column(ColumnFields):
         """
         return cls._numeric(
             ColumnKind.CONTINUOUS, name, lower, upper, missing,
-            dtype=dtype, transform=transform, decimals=decimals,
+            dtype=dtype, transform=transform, step=step, decimals=decimals,
             values=_listed(name, values, ColumnKind.CONTINUOUS),
         )  # fmt: skip
 
@@ -290,6 +295,8 @@ class Column(ColumnFields):
         **entries: object,
     ) -> Column:  # fmt: skip
         bounds = {"lower": _in_json(lower, kind), "upper": _in_json(upper, kind)}
+        if entries.get("step") is not None:
+            entries["step"] = _in_json(entries["step"], kind)
         return cls._of(kind, name, missing, **bounds, **entries)
 
     @classmethod

@@ -209,7 +209,9 @@ class _Parser:
             return self._among(lookup, self._related(lookup, relation), inside=relation != "!=")
         if first.is_name and self._is_category(first):
             self._place += 1
-            return self._of_category(self._column(first), self._relation())
+            column = self._column(first)
+            relation = self._relation(f", as in {column.name} = {column.categories[-1]}")
+            return self._of_category(column, relation)
         left = self._sum()
         relation = self._relation()
         right = self._next
@@ -352,10 +354,10 @@ class _Parser:
         exact = exactness(columns, factors, constant)
         return Comparison(tuple(terms.items()), constant, Relation(relation), exact)
 
-    def _relation(self) -> str:
+    def _relation(self, example: str = "") -> str:
         token = self._next
         if token.kind != "sign" or token.text not in _RELATIONS:
-            raise _NotUnderstood(f"one of = != < <= > >= is wanted, not {_shown(token)}")
+            raise _NotUnderstood(f"one of = != < <= > >= is wanted{example}, not {_shown(token)}")
         self._place += 1
         return "=" if token.text == "==" else token.text
 

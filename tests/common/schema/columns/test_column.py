@@ -39,6 +39,14 @@ def test_json_and_toml_give_back_steps() -> None:
     assert Draft.from_toml(Draft(SCHEMA).to_toml(), "it").schema == SCHEMA
 
 
+def test_steps_are_said_in_python_as_in_a_file() -> None:
+    counted: Any = np.int64(10_000)
+    limit = Column.integer("limit", 0, 100_000, step=counted)
+    assert limit == Column("limit", ColumnKind.INTEGER, "int64", 0, 100_000, step=10_000)
+    share = Column.continuous("share", 0.0, 1.0, step=0.25)
+    assert share == Column("share", ColumnKind.CONTINUOUS, "float64", 0.0, 1.0, step=0.25)
+
+
 def test_values_that_are_few_have_a_place_each() -> None:
     assert (LIMIT.different, COST.different, HALF.different) == (50, None, 25)
     assert [SCHEMA.knots(column) for column in SCHEMA.columns] == [20, 20, 20]

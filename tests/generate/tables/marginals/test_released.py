@@ -21,7 +21,8 @@ def hump() -> NDArray[np.float64]:
     """All numbers in the first twenty cells, as between wide bounds."""
     found = np.zeros(CELLS)
     found[:20] = np.hanning(22)[1:-1]
-    return found / found.sum()
+    shares: NDArray[np.float64] = found / found.sum()
+    return shares
 
 
 def posterior(column: Column, *classes: NDArray[np.float64], noise: float) -> NDArray[np.float64]:
