@@ -30,6 +30,9 @@ _NOTEWORTHY: Final = 0.02
 """If independent columns have a smaller error than this, there is no dependence to lose."""
 _BY_CHANCE: Final = 1.5
 """The same, in standard errors of a correlation."""
+_FAR_OFF: Final = 0.5
+"""A column's mean is far off by this many standard deviations, or its deviation by this power of
+e."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -116,7 +119,7 @@ class TableEvaluation(Evaluation):
 
 def notes(rows: Sequence[Row], task: Task, test_records: int) -> list[str]:
     """What a reader of the figures needs to know."""
-    found = _lost_dependence(rows, test_records)
+    found = [*_lost_dependence(rows, test_records), *_lost_moments(rows)]
     if task.measures:
         found.append(f"means over the {'classifiers' if task.target is None else 'regressions'}")
     if task.target is not None:
@@ -176,6 +179,20 @@ def _lost_dependence(rows: Sequence[Row], test_records: int) -> list[str]:
             what = "columns have lost most of how they go together"
             lost.append(f"{trained_on}: {what} ({'; '.join(by)})")
     return lost
+
+
+def _lost_moments(rows: Sequence[Row]) -> list[str]:
+    """Notes on numbers whose mean or deviation is far off, and farther than real rows' may be."""
+    farthest = {row.trained_on: [run.farthest for run in row.runs if run.farthest] for row in rows}
+    by_chance = max((moments.off for moments in farthest.get(REAL, [])), default=0.0)
+    found = []
+    for trained_on, several in farthest.items():
+        if trained_on == REAL or trained_on.startswith(INDEPENDENT) or not several:
+            continue
+        worst = max(several, key=lambda moments: moments.off)
+        if worst.off > max(_FAR_OFF, 2 * by_chance):
+            found.append(f"{trained_on}: {worst}")
+    return found
 
 
 def _distances_of(row: Row) -> dict[str, float]:

@@ -20,6 +20,7 @@ from .baselines import some_rows
 from .classifiers import CLASSIFIERS, PUBLISHED
 from .features import ClassifierInputs, features_of
 from .fidelity.distances import Distances, distances
+from .fidelity.moments import ColumnMoments, farthest_moments
 from .learner import Learner, installed
 from .regressions import REGRESSIONS
 from .scores import Scores, score_more_classes, score_numbers, score_two_classes
@@ -41,6 +42,8 @@ class Run:
         failed: reason of each failure; a failed one is scored as a constant prediction.
         distances: from the test records; None if the training set is not a table.
         attacks: results of attacks; empty if none were made.
+        farthest: the numbers whose moments are farthest off; None if the training set is not a
+            table, or has no numbers.
     """
 
     records: int
@@ -50,6 +53,7 @@ class Run:
     failed: Mapping[str, str] = field(default_factory=dict)
     distances: Distances | None = None
     attacks: Mapping[str, float] = field(default_factory=dict)
+    farthest: ColumnMoments | None = None
 
     def mean(self, measure: str) -> float:
         """Mean over the classifiers or regressions."""
@@ -114,7 +118,9 @@ def evaluate_tables(
                 seen = {} if attackers is None else attackers.figures_of(table)
                 advance(1, name)
                 scores, failed = _score_all(kinds, train, held_out, task, number, advance)
-                runs.append(Run(len(table), len(usable), len(train), scores, failed, found, seen))
+                counts = len(table), len(usable), len(train)
+                off = farthest_moments(table, test)
+                runs.append(Run(*counts, scores, failed, found, seen, off))
             rows.append(Row(name, tuple(runs)))
     if kinds:
         truth = task.truth(held_out)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from dpntk.evaluate.report import REAL
@@ -67,4 +69,25 @@ def test_what_real_rows_are_off_as_well_is_not_lost() -> None:
     assert said.startswith("shuffled: columns have lost most of how they go together")
     assert said.endswith(
         f"independent columns {off[f'{INDEPENDENT} {REAL}']:.3f}, real rows {off[REAL]:.3f})"
+    )
+
+
+def test_numbers_of_which_a_few_rows_have_spoilt_the_mean_are_named() -> None:
+    random = np.random.default_rng(0)
+    train, test = (numbers(*random.exponential(0.3, (2, 500)).clip(0, 9)) for _ in range(2))
+    name = test.schema.columns[0].name
+    far = train.columns[name].copy()
+    far[:15] = 9.0
+    kinds = {
+        REAL: [train],
+        "good": [numbers(*random.exponential(0.3, (2, 500)).clip(0, 9))],
+        "far": [replace(train, columns={**train.columns, name: far})],
+        f"{INDEPENDENT} {REAL}": [independent_columns(train, 2)],
+    }
+    rows = evaluate_tables(kinds, test, Task(test.schema.classes, positive=None), seed=0)
+    (said,) = (note for note in notes(rows, TWO, 500) if "has mean" in note)
+    real, mean = test.columns[name], far.mean()
+    assert said == (
+        f"far: {name} has mean {mean:.3g} (real {real.mean():.3g}) and standard deviation "
+        f"{far.std():.3g} (real {real.std():.3g})"
     )
