@@ -25,13 +25,11 @@ class PooledProducts:
     Attributes:
         difference: products of standardised numbers and indicators minus those of independent
             columns, float64 (k, k).
-        noise: variance of the noise on each, (k, k).
         ridge: noise variance of each over its prior variance, (k, k); large where there is no
             dependence to be found.
     """
 
     difference: Tensor
-    noise: Tensor
     ridge: Tensor
 
 
@@ -42,8 +40,7 @@ def pooled_products(own: Departure, others: Sequence[Departure]) -> PooledProduc
         own: departure of the class.
         others: departures of the others.
     """
-    difference, noise = own.difference.clone(), own.noise.clone()
-    ridge = torch.full_like(noise, torch.inf)
+    difference, ridge = own.difference.clone(), torch.full_like(own.noise, torch.inf)
     for kind, (place, mine) in enumerate(zip(own.places, own.grouped, strict=True)):
         if not mine.weight.any():
             continue
@@ -52,11 +49,7 @@ def pooled_products(own: Departure, others: Sequence[Departure]) -> PooledProduc
         # Indicators of a column act together, so the ridge counts the noise before the projection.
         held = own.projection_factor[place] * found.noise / found.variance
         held = torch.where(mine.weight > 0, held, torch.inf)
-        for whole, values in (
-            (difference, found.difference.clamp(-1, 1)),
-            (noise, found.noise),
-            (ridge, held),
-        ):
+        for whole, values in ((difference, found.difference.clamp(-1, 1)), (ridge, held)):
             whole[place] = values
             whole.T[place] = values
-    return PooledProducts(difference, noise, ridge)
+    return PooledProducts(difference, ridge)

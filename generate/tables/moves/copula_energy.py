@@ -5,8 +5,8 @@ Tables of two numbers in few cells determine the correlation of their normal sco
 them: among cells of an eighth of all rows each, a correlation of .95 becomes .9. And the
 correlations of all pairs, each with its own noise, may be those of no table at all. So they are
 replaced by the nearest correlation matrix, of which weak correlations are made weaker where
-products of numbers say so (`dependence.attenuation`), and combined with what each product says
-(`dependence.score_correlations`); and the log density of rows gets the
+products of numbers say so (`dependence.attenuation`), and which may be combined with what each
+product says (`dependence.score_correlations`); and the log density of rows gets the
 quadratic form of that copula in their normal scores. Its coefficients are then learnt as rows move,
 like those of the other energies, with the same kind of ridge: noise over prior variance.
 """
@@ -41,10 +41,12 @@ class CopulaEnergy:
             missing, -1 if it cannot be missing.
         records: rows of the class, whose marginals stay as they are, (n, record size).
         products: what is known of products of numbers; None if there are none.
+        combine: whether products say of each correlation what they know; otherwise they only make
+            weak ones weaker.
 
     Attributes:
         misfit: prior variance of products of numbers around those of the copula, by their entries
-            of z, float64 (K, K), 0 for other products; None if there are no products.
+            of z, float64 (K, K), 0 for other products; None if they are not combined.
     """
 
     def __init__(
@@ -53,6 +55,8 @@ class CopulaEnergy:
         numbers: Mapping[int, int],
         records: Tensor,
         products: ProductEvidence | None = None,
+        *,
+        combine: bool = False,
     ) -> None:
         scores = [NormalScores.of(place, mark, records) for place, mark in numbers.items()]
         self._scores = scores
@@ -69,15 +73,16 @@ class CopulaEnergy:
         by_tables = attenuated(as_correlations(noisy, _least(doubt)), scores, products)
         # What only products are known of is left to their energy.
         unknown = torch.where(known, doubt, torch.inf).fill_diagonal_(0.0)
-        found = combined(by_tables, unknown, scores, products)
+        told = products if combine else None
+        found = combined(by_tables, unknown, scores, told)
         doubt = torch.where(known, found.variances, 0.0)
         # A pair that nothing is known of has no coefficient.
         ridge = doubt / (copulas.prior_variance - doubt).clamp(min=_LEAST)
         ridge = torch.where(known, ridge, torch.inf)
         correlations = as_correlations(torch.where(known, found.means, by_tables), _least(doubt))
         self.misfit: Tensor | None = None
-        if products is not None:
-            self.misfit = products.of_entries(torch.where(known, found.misfit, 0.0), scores)
+        if told is not None:
+            self.misfit = told.of_entries(torch.where(known, found.misfit, 0.0), scores)
         self._wanted = torch.zeros_like(noisy)
         for one, other in self._pairs:
             (rows, of_rows), (columns, of_columns) = own[one], own[other]

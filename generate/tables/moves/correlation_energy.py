@@ -9,7 +9,6 @@ numbers and the indicators of categories. Each coefficient has a ridge penalty
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Final
 
 import torch
@@ -36,14 +35,14 @@ class CorrelationEnergy:
         others: departures of the other classes.
 
     Attributes:
-        departure: of the class's products from independent columns, as all classes show them.
+        departure: of the class's products from independent columns.
     """
 
     def __init__(
         self, released: ReleasedMoments, records: Tensor, others: Sequence[Departure] = ()
     ) -> None:
-        self._released, own = released, Departure.of(released, records)
-        self.departure = own
+        self._released, self.departure = released, Departure.of(released, records)
+        own = self.departure
         here = own.products(released.factors(records).double())
         found = pooled_products(own, others)
         difference, ridge = found.difference, found.ridge
@@ -59,7 +58,6 @@ class CorrelationEnergy:
         self._theta = torch.where(among, -torch.linalg.inv(start), 0.0)
         self._ridge = ridge
         self._rates = LearningRates(ridge)
-        self.departure = replace(own, difference=difference, noise=found.noise)
 
     def leave_to_copula(self, misfit: Tensor) -> None:
         """Leave products of numbers to the energy of a copula, which has been told of them.

@@ -63,6 +63,7 @@ class CountEnergy:
         beside_copula: whether rows have the energy of a Gaussian copula of all numbers as well,
             if there are tables of all of their pairs.
         products: what is known of products of numbers, for that energy; None if there are none.
+        combine: see `CopulaEnergy`.
 
     Attributes:
         copula: that energy, or None.
@@ -76,6 +77,7 @@ class CountEnergy:
         *,
         beside_copula: bool = False,
         products: ProductEvidence | None = None,
+        combine: bool = False,
     ) -> None:
         shares_of = shares_among(records, released.levels)
         own = TableDeparture.of(released, shares_of)
@@ -84,7 +86,8 @@ class CountEnergy:
         copulas = copulas_of(observations, shares_of)
         self.copula = None
         if beside_copula and copulas is not None and released.coarse:
-            self.copula = CopulaEnergy(copulas, _numbers(observations, copulas), records, products)
+            numbers = _numbers(observations, copulas)
+            self.copula = CopulaEnergy(copulas, numbers, records, products, combine=combine)
         posterior = posterior_tables(
             observations, shares_of, copulas, divide_folded=self.copula is None
         )

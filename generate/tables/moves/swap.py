@@ -89,7 +89,12 @@ class SwapMoves(Moves):
         if self._goal.counts is not None:
             tables = [other.tables for other in self._others if other.tables is not None]
             counts = CountEnergy(
-                self._goal.counts, records, tables, beside_copula=True, products=evidence
+                self._goal.counts,
+                records,
+                tables,
+                beside_copula=True,
+                products=evidence,
+                combine=self._goal.only_class,
             )
             misfit = None if counts.copula is None else counts.copula.misfit
             if correlations is not None and misfit is not None:
