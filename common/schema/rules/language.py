@@ -210,8 +210,10 @@ class _Parser:
         if first.is_name and self._is_category(first):
             self._place += 1
             column = self._column(first)
-            relation = self._relation(f", as in {column.name} = {column.categories[-1]}")
-            return self._of_category(column, relation)
+            name, category = column.name, column.categories[-1]
+            plain = name.isidentifier() and category.isidentifier()
+            example = f", as in {name} = {category}" if plain else ""
+            return self._of_category(column, self._relation(example))
         left = self._sum()
         relation = self._relation()
         right = self._next

@@ -137,6 +137,7 @@ def test_a_condition_holds_fails_or_is_unknown(text: str, wanted: list[bool | No
         ("age >", "not its end$"),
         ("age 50", "one of = != < <= > >= is wanted"),
         ("grade", "is wanted, as in grade = high, not its end"),
+        ("code", "one of = != < <= > >= is wanted, not its end"),
         ("age ; drop table", "what is '; drop table'"),
         ("age.__class__ = 3", "what is '.__class__ = 3'"),
         ("age * 2 > 3", "is wanted, not '*'"),
