@@ -236,7 +236,11 @@ def require_settings(settings: object, schema: Schema) -> None:
     usual = TableSettings() if isinstance(schema, TableSchema) else TrainingSettings()
     if isinstance(settings, Mapping):
         require_choices(settings, usual)
-    elif settings is not None and not isinstance(settings, ComposedSettings):
+        if "generator" in settings:
+            require_generator(settings["generator"], schema)
+    elif isinstance(settings, ComposedSettings):
+        require_generator(settings.generator, schema)
+    elif settings is not None:
         _require_kind_of(usual, settings)
 
 
@@ -272,7 +276,7 @@ def _checked(
     if isinstance(settings, Mapping):
         return chosen_settings(opened, settings)
     if isinstance(settings, ComposedSettings):
-        require_generator(settings.generator, opened.release)
+        require_generator(settings.generator, opened.release.schema)
         return settings
     _require_kind_of(_usual(opened), settings)
     return settings

@@ -33,7 +33,7 @@ from dpntk.embed import (
     load_embedding,
 )
 from dpntk.evaluate import evaluate
-from dpntk.generate import TableSettings, TrainingSettings
+from dpntk.generate import ComposedSettings, TableSettings, TrainingSettings
 from dpntk.release import Adjacency, PrivacyParameters, open_release, own_key, release
 from tests.helpers.data_sets import IMAGES, LABELS
 from tests.helpers.modules import write_convolutions
@@ -181,7 +181,15 @@ def test_rows_that_are_protected_together_need_their_adjacency_before_one_is_rea
 
 @pytest.mark.parametrize(
     "settings",
-    [{"bogus": 1}, {"seed": -1}, {"learning_rate": float("nan")}, 3, TrainingSettings(2, 6)],
+    [
+        {"bogus": 1},
+        {"seed": -1},
+        {"learning_rate": float("nan")},
+        {"generator": "cnn"},
+        3,
+        ComposedSettings(),
+        TrainingSettings(2, 6),
+    ],
 )
 def test_settings_that_no_release_takes_are_refused_before_anything_is_spent(
     folder: Path, settings: object

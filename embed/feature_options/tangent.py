@@ -164,9 +164,8 @@ class TangentOptions(SeededOptions):
     def _with_pairs(self, schema: TableSchema, moments: MomentFeatures | None) -> MarginalFeatures:
         """Marginals of columns, and of the pairs that were asked for or may be chosen later."""
         if self.pairs or moments is None:
-            return MarginalFeatures.of(
-                schema, groups=read_pairs([_as_text(pair) for pair in self.pairs], schema)
-            )
+            said = [str(pair) for pair in self.pairs]  # all of them texts by now
+            return MarginalFeatures.of(schema, groups=read_pairs(said, schema))
         among = pairs_to_choose_among(schema, moments)
         return MarginalFeatures.of(schema, groups=among, fine=True, undecided=bool(among))
 

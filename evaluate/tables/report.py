@@ -163,7 +163,7 @@ def _lost_dependence(rows: Sequence[Row], test_records: int) -> list[str]:
     real = figures.get(REAL, {})
     lost = []
     for trained_on, found in figures.items():
-        if trained_on == REAL or trained_on.startswith(INDEPENDENT):
+        if _is_baseline(trained_on):
             continue
         by = []
         for name in _DEPENDENCE:
@@ -187,12 +187,16 @@ def _lost_moments(rows: Sequence[Row]) -> list[str]:
     by_chance = max((moments.off for moments in farthest.get(REAL, [])), default=0.0)
     found = []
     for trained_on, several in farthest.items():
-        if trained_on == REAL or trained_on.startswith(INDEPENDENT) or not several:
+        if _is_baseline(trained_on) or not several:
             continue
         worst = max(several, key=lambda moments: moments.off)
         if worst.off > max(_FAR_OFF, 2 * by_chance):
             found.append(f"{trained_on}: {worst}")
     return found
+
+
+def _is_baseline(trained_on: str) -> bool:
+    return trained_on == REAL or trained_on.startswith(INDEPENDENT)
 
 
 def _distances_of(row: Row) -> dict[str, float]:

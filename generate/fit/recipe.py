@@ -10,6 +10,7 @@ from ...common.arguments import argument, set_plain, whole
 from ...common.errors import GeneratorError
 from ...common.features.ntk.presets import LEARNING_RATE, PRESETS, fitting, presets_of, shape_of
 from ...common.features.perceptual import PerceptualFeatures
+from ...common.schema import Schema
 from ...common.schema.image import GREY, ImageSchema
 from ...release.file.model import Release
 from .settings import TrainingSettings
@@ -144,7 +145,9 @@ class Recipe:
         return {
             "recipe": self.name,
             "presets": names,
-            "generator": self.generator[IN_COLOUR if _in_colour(release) else kind_of(release)],
+            "generator": self.generator[
+                IN_COLOUR if _in_colour(release) else kind_of(release.schema)
+            ],
             "objective": self.objective,
             "code": row.code,
             "steps": row.steps,
@@ -235,7 +238,7 @@ def _composed(
     given: Mapping[str, Any],
 ) -> ComposedSettings | None:
     """Compose settings from choices; None if no part is named and the defaults apply."""
-    kind = kind_of(release)
+    kind = kind_of(release.schema)
     parts = {"generator", "objective", "code", "schedule"} & given.keys()
     chosen = dict(given) if recipe is None else {**recipe.choices(release), **given}
     of_a_module = isinstance(release.feature_map, PerceptualFeatures)
@@ -243,7 +246,7 @@ def _composed(
     if recipe is None and not parts and usual_one != GALLERY:
         return None
     generator = chosen.setdefault("generator", usual_one)
-    require_generator(generator, release)
+    require_generator(generator, release.schema)
     running = of_a_module and generator == GALLERY
     chosen.setdefault("objective", RUNNING if running else OBJECTIVES[kind][0])
     if generator not in _OWN_CODE:
@@ -263,22 +266,22 @@ def gallery_steps(release: Release) -> int:
     return max(1, round(most * share))
 
 
-def kind_of(release: Release) -> str:
+def kind_of(schema: Schema) -> str:
     """`IMAGES` or `TABLES`."""
-    return IMAGES if isinstance(release.schema, ImageSchema) else TABLES
+    return IMAGES if isinstance(schema, ImageSchema) else TABLES
 
 
 def _in_colour(release: Release) -> bool:
     return isinstance(release.schema, ImageSchema) and release.schema.channels > GREY
 
 
-def require_generator(name: str, release: Release) -> None:
+def require_generator(name: str, schema: Schema) -> None:
     """Refuse a generator for another kind of records.
 
     Raises:
         GeneratorError: it is for another kind.
     """
-    kind = kind_of(release)
+    kind = kind_of(schema)
     if name not in GENERATORS[kind]:
         known = " or ".join(GENERATORS[kind])
         named = argument("generator", name)
@@ -292,7 +295,7 @@ def _none_fits(release: Release) -> str:
     names = fitting(schema)
     if names:
         return f"{made}; what fits is embedded with {argument('preset')} {' or '.join(names)}"
-    generator = argument("generator", GENERATORS[kind_of(release)][1])
+    generator = argument("generator", GENERATORS[kind_of(release.schema)][1])
     own = f"{argument('code')}, {argument('steps')} and {argument('batch')} of your own"
     return (
         f"{made}, and the paper has no settings for {shape_of(schema)}: take {generator} "

@@ -85,9 +85,7 @@ class ColumnMarginal:
     def _possible(self, of: Sequence[tuple[NDArray[np.float64], float]]) -> NDArray[np.bool_]:
         """Cells of a numeric column that are not empty in every class, bool (cells,).
 
-        A class in which no cell seems empty is ignored if its noise exceeds a uniform share. Cells
-        far from all others are empty unless they are certain: among so many, noise alone makes some
-        that seem occupied, and a few rows so far away change means and deviations beyond use.
+        A class in which no cell seems empty is ignored if its noise exceeds a uniform share.
         """
         left = [number_shares(*one, self.points, wide=self._wide) > 0 for one in of]
         heard = [
@@ -96,20 +94,32 @@ class ColumnMarginal:
             if not there.all() or noise * self.points <= 1
         ]
         found: NDArray[np.bool_] = np.any(heard or left, axis=0)
-        if not self.has_values_between:
-            return found
-        numbers = np.flatnonzero(found[: self.points])
-        islands = np.split(numbers, 1 + np.flatnonzero(np.diff(numbers) > _FAR))
-        every = [*of, self.together]
-        main = max(islands, key=lambda cells: self.together[0][cells].sum())
-        for cells in (cells for cells in islands if cells is not main):
-            root = math.sqrt(len(cells))
-            seen = max(
-                max(one[cells].sum() / root, one[cells].max()) / max(noise, _EXACT)
-                for one, noise in every
-            )
-            found[cells] = seen >= _CERTAIN
+        if self.has_values_between:
+            found[self._far_and_uncertain(np.flatnonzero(found[: self.points]), of)] = False
         return found
+
+    def _far_and_uncertain(
+        self, occupied: NDArray[np.int64], of: Sequence[tuple[NDArray[np.float64], float]]
+    ) -> NDArray[np.int64]:
+        """Those of some cells that are far from all others, and not certain to be occupied.
+
+        Among so many cells, noise alone makes some that seem occupied, and a few rows so far away
+        change means and deviations beyond use.
+        """
+        islands = np.split(occupied, 1 + np.flatnonzero(np.diff(occupied) > _FAR))
+        together = self.together
+        main = max(islands, key=lambda cells: together[0][cells].sum())
+
+        def certain(cells: NDArray[np.int64]) -> bool:
+            root = math.sqrt(len(cells))
+            return any(
+                max(shares[cells].sum() / root, shares[cells].max())
+                >= _CERTAIN * max(noise, _EXACT)
+                for shares, noise in (*of, together)
+            )
+
+        left = [cells for cells in islands if not (cells is main or certain(cells))]
+        return np.concatenate([occupied[:0], *left])
 
     @property
     def _wide(self) -> float:

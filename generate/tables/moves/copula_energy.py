@@ -71,10 +71,9 @@ class CopulaEnergy:
                 doubt[one, other] = doubt[other, one] = seen.variance
                 known[one, other] = known[other, one] = True
         by_tables = attenuated(as_correlations(noisy, _least(doubt)), scores, products)
-        # What only products are known of is left to their energy.
-        unknown = torch.where(known, doubt, torch.inf).fill_diagonal_(0.0)
         told = products if combine else None
-        found = combined(by_tables, unknown, scores, told)
+        found = combined(by_tables, doubt, scores, told)
+        # Pairs of which no table says anything are left to the energy of products.
         doubt = torch.where(known, found.variances, 0.0)
         # A pair that nothing is known of has no coefficient.
         ridge = doubt / (copulas.prior_variance - doubt).clamp(min=_LEAST)

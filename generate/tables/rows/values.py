@@ -73,9 +73,10 @@ def _told_apart(encoding: NumericEncoding, values: NDArray[np.float64]) -> NDArr
         rounded = values.round(math.floor(-math.log10((upper - lower) * _APART)))
     else:  # equal parts of a logarithmic scale are the longer, the larger the number
         low, high = to_scale(np.array([lower, upper]), column.transform)
-        apart = (high - low) * _APART * (1 + np.abs(values))
-        power = 10.0 ** np.floor(-np.log10(apart))
-        rounded = np.rint(values * power) / power
+        digits = np.floor(-np.log10((high - low) * _APART * (1 + np.abs(values))))
+        # As `round` does it: powers of ten are exact, and their inverses are not.
+        many, few = 10.0 ** np.maximum(digits, 0), 10.0 ** np.maximum(-digits, 0)
+        rounded = np.rint(values * many / few) * few / many
     inside = (lower < values) & (values < upper)
     return np.where(inside, rounded.clip(lower, upper), values)
 

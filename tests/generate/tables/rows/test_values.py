@@ -24,6 +24,13 @@ def test_round_numbers_come_back_exactly(transform: str, upper: float) -> None:
     assert found.tolist() == ROUND.tolist()
 
 
+def test_large_numbers_are_multiples_of_powers_of_ten() -> None:
+    schema = TableSchema((Column.continuous("debt", 0.0, 1e14, transform="log1p"),))
+    records = records_of(schema, {"debt": np.geomspace(1e11, 9e13, 999)})
+    found = values_of(schema, records, np.zeros(999, np.int64))["debt"]
+    assert (found % 1e4 == 0).all()
+
+
 def test_negative_numbers_on_a_logarithmic_scale_do_as_well() -> None:
     schema = TableSchema((Column.continuous("gain", -1000.0, 1000.0, transform="signed-log"),))
     exact = np.array([-750.0, -12.5, -1.0, -0.01, 0.0, 0.25, 300.0])
