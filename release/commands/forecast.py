@@ -71,7 +71,7 @@ def show_forecast(forecasts: Forecasts, epsilon: float) -> None:
     if of_images:
         table.add_column("release of")
     else:
-        table.add_column("error of correlations", right=True)
+        table.add_column(f"error of {forecasts.between}' correlations", right=True)
     if forecasts.without_noise is not None:
         what = "nearest class mean" if of_images else "a linear classifier"
         table.add_column(f"accuracy of {what}", right=True)
@@ -132,7 +132,7 @@ def _in_words(forecasts: Forecasts) -> str:
             "be easier or harder."
         )
     return (
-        f"Whoever takes all correlations to be 0 is off by {forecasts.correlation:.3f}"
+        f"Whoever takes all these correlations to be 0 is off by {forecasts.correlation:.3f}"
         f"{accuracy and f'; the {accuracy}'}. Mean and standard deviation over several simulated "
         "tables; real rows may be easier or harder."
     )

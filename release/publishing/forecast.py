@@ -66,7 +66,8 @@ class Forecast:
 
     Attributes:
         epsilon: of the release.
-        correlation_error: mean absolute error of correlations between two columns; None for images.
+        correlation_error: mean absolute error of correlations between two columns (see
+            `Forecasts.between`); None for images.
         accuracy: accuracy of a linear classifier of the label; None for a single class.
         of: features that a release of images would hold, "pixels", "network features" or "both";
             None for tables.
@@ -91,12 +92,15 @@ class Forecasts:
             None for images.
         without_noise: accuracy from the same release without noise; None without classes.
         by_chance: accuracy of guessing.
+        between: what the correlations are between: "numbers", or "columns" if there are fewer than
+            two numbers; None for images.
     """
 
     at: tuple[Forecast, ...]
     correlation: float | None
     without_noise: float | None
     by_chance: float
+    between: str | None = None
 
     def mostly_noise(self, forecast: Forecast) -> bool:
         """Whether it shows neither half the dependence nor half the class differences."""
@@ -162,6 +166,7 @@ def forecast(schema: TableSchema, plans: Sequence[Plan]) -> Forecasts | None:
         correlation=float(np.mean([table.correlation for table in tables])),
         without_noise=float(np.mean(exact)) if exact else None,
         by_chance=1 / len(schema.classes),
+        between="numbers" if all(table.only_numbers for table in tables) else "columns",
     )
 
 
@@ -204,8 +209,9 @@ class _Simulation:
     Attributes:
         correlations: between all factors (k, k).
         pairs: which of these are of two columns, bool (k, k).
-        numbers: factors whose correlations are reported: the numbers, or also the categories if
-            there are fewer than two numbers, bool (k,).
+        only_numbers: whether correlations of numbers are reported, and not also those of categories
+            because there are fewer than two numbers.
+        numbers: factors whose correlations are reported, bool (k,).
         means: means of the factors in each class, in standard deviations, (c, k).
         unit: error of a correlation per unit of noise on a product, (k, k).
         of_means: the same for the means, (k,).
@@ -216,6 +222,7 @@ class _Simulation:
 
     correlations: Floats
     pairs: NDArray[np.bool_]
+    only_numbers: bool
     numbers: NDArray[np.bool_]
     means: Floats
     unit: Floats
@@ -246,6 +253,8 @@ class _Simulation:
         varies = np.diag(covariance) > least**2
         numeric = np.zeros(len(mean), dtype=np.bool_)
         numeric[1 : 1 + len(moments.numbers)] = True
+        numeric &= varies
+        only_numbers = bool(numeric.sum() > 1)
         column = moments.column.numpy()
         classes = range(len(schema.classes))
         of_class = [labels[:rows] == label for label in classes]
@@ -256,7 +265,8 @@ class _Simulation:
         return cls(
             correlations=covariance / np.outer(scale, scale),
             pairs=np.outer(varies, varies) & (column[:, None] != column),
-            numbers=numeric & varies if (numeric & varies).sum() > 1 else varies,
+            only_numbers=only_numbers,
+            numbers=numeric if only_numbers else varies,
             means=np.array(means),
             unit=1 / (weight.mean() * np.outer(scale, scale)),
             of_means=np.where(varies, 1 / (weight.mean() * CONSTANT * scale), 0.0),

@@ -89,6 +89,18 @@ def test_numbers_are_seen_to_go_together_in_pairs_of_few_cells() -> None:
     assert with_pairs < without / 2
 
 
+def test_it_says_between_what_the_correlations_are() -> None:
+    """A single number goes together with categories only."""
+    assert of_people(500, 1).between == "numbers"
+    schema = TableSchema(tuple(each for each in PEOPLE.columns if each.name != "pay"), "ill")
+    grid = Grid.for_capacity(schema.levels, DEFAULT_CAPACITY)
+    planned = plan(OPTIONS.draw(schema), grid, 2, 500, PrivacyParameters(1.0))
+    found = forecast(schema, [planned])
+    assert found is not None
+    assert found.between == "columns"
+    assert found.correlation
+
+
 def error_of(each: Forecast) -> float:
     """Of correlations."""
     assert each.correlation_error is not None
@@ -134,6 +146,7 @@ def test_a_plan_says_what_could_be_learnt_and_where_it_is_mostly_noise(
     (tmp_path / "schema.toml").write_text(Draft(PEOPLE).to_toml())
     options = ("plan", "--schema", "schema.toml", "--width", 5, "--records", 500, "--eps")
     noisy = " ".join(dpntk(*options, 0.1).stdout.split())
+    assert "error of numbers' correlations" in noisy
     assert "Mostly noise: with epsilon 0.1" in noisy
     assert "(0.3 would do for " in noisy
     assert "Mostly noise" not in dpntk(*options, 10).stdout
