@@ -13,6 +13,7 @@ from dpntk.generate import (
     Synthetic,
     TrainingSettings,
     generate,
+    open_for_training,
     sample_to,
     train,
 )
@@ -73,9 +74,9 @@ class ReleasedSynthesizer:
         path = path_from("release", release, refusal=ReleaseError)
         if folder is None:
             return cls(path, train(path, settings=settings, module=module, device=device))
-        made = generate(path, folder, settings=settings, module=module, device=device)
-        if made.generator is None:
-            raise GeneratorError(f"{path}: of a distilled set: 'dpntk generate' writes its records")
+        opened = open_for_training(path)
+        made = generate(opened, folder, settings=settings, module=module, device=device)
+        assert made.generator is not None
         return cls(path, made.generator)
 
     def sample(self, count: int, seed: int | None = None, where: str = "") -> Any:  # noqa: ANN401 - of two kinds

@@ -12,7 +12,13 @@ from sklearn.exceptions import NotFittedError
 
 from dpntk.common.arguments import Location, path_from, require_flag, require_kind
 from dpntk.common.display.text import counted
-from dpntk.common.errors import BudgetError, GeneratorError, OutputError, SchemaError
+from dpntk.common.errors import (
+    BudgetError,
+    DpntkError,
+    GeneratorError,
+    OutputError,
+    SchemaError,
+)
 from dpntk.embed import (
     FeatureOptions,
     PerceptualOptions,
@@ -24,7 +30,7 @@ from dpntk.embed import (
     save_embedding,
 )
 from dpntk.evaluate import Evaluation, write_report
-from dpntk.generate import Choices, TrainingSettings, require_settings
+from dpntk.generate import Choices, TrainingSettings, require_replaceable, require_settings
 from dpntk.release import Adjacency, PrivacyParameters, SigningKey, release
 
 from .released import NO_PICKLE, ReleasedSynthesizer
@@ -148,6 +154,8 @@ class Synthesizer(BaseEstimator):  # type: ignore[misc]  # sklearn has no types
             DataError: the records cannot be read.
             SchemaError: they do not fit what is declared of them.
             BudgetError: epsilon or delta make no sense, or too much was spent before.
+            GeneratorError: the settings do not fit the records; or the training failed, after the
+                release was made: the message says where it is.
             OutputError: the folder cannot be written.
         """
         parameters = PrivacyParameters(self.epsilon, self.delta, self.adjacency)
@@ -161,15 +169,23 @@ class Synthesizer(BaseEstimator):  # type: ignore[misc]  # sklearn has no types
         folder = _made(path_from("folder", self.folder, refusal=OutputError))
         embedding = folder / "embedding.h5"
         number = 1 + self._releases(embedding)
+        require_replaceable(folder / _SYNTHETIC)
         made = embed(data, self.features, source, device=self.device)
-        require_settings(self.settings, made.schema)  # before anything is spent
+        require_settings(self.settings, made.schema, made.feature_map)  # before anything is spent
         save_embedding(made, embedding, overwrite=True, ceiling=self.budget, data_set=self.data_set)
         path = folder / ("release.h5" if number == 1 else f"release-{number}.h5")
         release(embedding, path, parameters, key=self.key, compose=lambda _: self.compose)
+        self.__dict__.pop("released_", None)  # of an earlier fit, should this one fail
         module = self.features.module if isinstance(self.features, PerceptualOptions) else None
-        self.released_ = ReleasedSynthesizer.train(
-            path, folder / _SYNTHETIC, settings=self.settings, module=module, device=self.device
-        )
+        try:
+            self.released_ = ReleasedSynthesizer.train(
+                path, folder / _SYNTHETIC, settings=self.settings, module=module, device=self.device
+            )
+        except DpntkError as error:
+            raise GeneratorError(
+                f"{error}; {path} was released: Synthesizer.from_release goes on from there at no "
+                "further cost"
+            ) from error
         self._remember(made.schema)
         return self
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +23,7 @@ from ..common.features.ntk.layers import (
     LayerNorm,
     Linear,
     Shape,
+    shapes,
 )
 from ..common.features.ntk.map import (
     FIRST_GRID,
@@ -32,6 +34,20 @@ from ..common.features.ntk.map import (
 )
 from ..common.features.ntk.scattering import Front, Pixels
 from ..common.schema.image import PIXEL_LEVELS
+
+_KINDS: Final[tuple[type[nn.Module], ...]] = (
+    nn.Linear,
+    nn.Conv1d,
+    nn.Conv2d,
+    nn.LeakyReLU,
+    nn.ReLU6,
+    nn.ReLU,
+    nn.Softsign,
+    nn.AvgPool1d,
+    nn.AvgPool2d,
+    nn.Flatten,
+    nn.LayerNorm,
+)
 
 
 def tangent_features_of(
@@ -58,9 +74,10 @@ def tangent_features_of(
 
     Args:
         network: linear layers, one- or two-dimensional convolutions that preserve the size, ReLU,
-            leaky ReLU, ReLU6, softsign, average pools, flattens and layer norms without weights.
-            The first layer is linear or a convolution, the last one linear. The network must not
-            have been trained on the sensitive records: the guarantee does not cover its weights.
+            leaky ReLU, ReLU6, softsign, average pools, flattens, and layer norms without weights
+            over all values of a record. The first layer is linear or a convolution, the last one
+            linear. The network must not have been trained on the sensitive records: the guarantee
+            does not cover its weights.
         shape: shape of the network's input for one record: (values,), (channels, length) or
             (channels, height, width).
         front: fixed transform before the network; none if None.
@@ -85,7 +102,8 @@ def tangent_features_of(
     *modules, last = network
     if not isinstance(last, nn.Linear):
         raise SchemaError(f"the network ends in {type(last).__name__}: a linear layer comes last")
-    layers = tuple(_layer(module) for module in modules)
+    _layer(last)  # refuses one that computes something else
+    layers = _layers(modules, shape)
     parameters: list[tuple[NDArray[np.float32], NDArray[np.float32]]] = []
     for module in modules:
         if isinstance(module, nn.Linear | nn.Conv1d | nn.Conv2d):
@@ -111,45 +129,64 @@ def _numbers(weight: Tensor | None) -> NDArray[np.float64]:
     return numbers
 
 
+def _layers(modules: Sequence[nn.Module], shape: Shape) -> tuple[Layer, ...]:
+    """The layers of a network for records of a given shape."""
+    found = tuple(_layer(module) for module in modules)
+    for module, (_, before, _) in zip(modules, shapes(found, shape), strict=True):
+        if isinstance(module, nn.LayerNorm):  # ours takes all values of a record together
+            _expect(module, "normalized_shape", before)
+    return found
+
+
 def _layer(module: nn.Module) -> Layer:
+    kind = next((kind for kind in _KINDS if isinstance(module, kind)), None)
+    if kind is None or type(module).forward is not kind.forward:
+        raise SchemaError(f"a layer of the kind {type(module).__name__} is not supported")
     match module:
         case nn.Linear():
             return Linear(module.out_features)
         case nn.Conv1d() | nn.Conv2d():
-            (size, *others) = module.kernel_size
-            _expect(module, "kernel_size", (size, *[size] * len(others)))
-            _expect(module, "padding", tuple(side // 2 for side in module.kernel_size))
-            _expect(module, "stride", tuple(1 for _ in module.kernel_size))
-            _expect(module, "dilation", tuple(1 for _ in module.kernel_size))
+            size, *_ = module.kernel_size
+            _expect(module, "kernel_size", size)
+            if module.padding != "same" or size % 2 == 0:
+                _expect(module, "padding", size // 2)
+            _expect(module, "stride", 1)
+            _expect(module, "dilation", 1)
             _expect(module, "groups", 1)
             _expect(module, "padding_mode", "zeros")
             return Convolution(module.out_channels, size)
-        case nn.ReLU():
-            return Activation("relu")
         case nn.LeakyReLU():
             _expect(module, "negative_slope", LEAKY_SLOPE)
             return Activation("leaky_relu")
         case nn.ReLU6():
             return Activation("relu6")
+        case nn.ReLU():
+            return Activation("relu")
         case nn.Softsign():
             return Activation("softsign")
         case nn.AvgPool1d() | nn.AvgPool2d():
-            side, *more = np.atleast_1d(module.kernel_size).tolist()
-            _expect(module, "kernel_size", module.kernel_size if {side} >= set(more) else side)
-            _expect(module, "stride", module.kernel_size)
-            _expect(module, "padding", (0,) if isinstance(module, nn.AvgPool1d) else 0)
+            side, *_ = np.atleast_1d(module.kernel_size).tolist()
+            _expect(module, "kernel_size", side)
+            _expect(module, "stride", side)
+            _expect(module, "padding", 0)
             _expect(module, "ceil_mode", False)
+            if isinstance(module, nn.AvgPool2d):
+                _expect(module, "divisor_override", None)
             return AveragePool(side)
         case nn.Flatten():
+            _expect(module, "start_dim", 1)
+            _expect(module, "end_dim", -1)
             return Flatten()
-        case nn.LayerNorm():
+        case _:
+            assert isinstance(module, nn.LayerNorm)
             _expect(module, "elementwise_affine", False)
             _expect(module, "eps", LAYER_NORM_EPSILON)
             return LayerNorm()
-    raise SchemaError(f"a layer of the kind {type(module).__name__} is not supported")
 
 
 def _expect(module: nn.Module, name: str, value: Any) -> None:  # noqa: ANN401
+    """Refuse a module whose attribute has another value, or other values for its sides."""
     found = getattr(module, name)
-    if found != value:
+    sides = isinstance(found, tuple) and not isinstance(value, tuple)
+    if not (all(each == value for each in found) if sides else found == value):
         raise SchemaError(f"{type(module).__name__} with {name}={found}: only {value} is supported")

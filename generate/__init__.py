@@ -14,10 +14,11 @@ Example, after that of `dpntk.release`::
 
 The public names, by what they are for:
 
-- Train and write: `generate`, which gives back a `Synthetic` folder; `train` writes nothing.
+- Train and write: `generate`, which gives back a `Synthetic` folder; `train` writes nothing;
+  `open_for_training` refuses a distilled set, which needs no generator.
 - Choose how to train: `Choices`, single ones; or `TrainingSettings` for images, `TableSettings`
   for tables, and `ComposedSettings` to name generator and objective for either;
-  `require_settings` refuses them before there is a release.
+  `require_settings` refuses them before there is a release, `require_replaceable` a folder.
 - Draw more later: `load_generator` reads a `SavedGenerator`, and `sample_to` writes its records.
 - Write points for kernel regression in place of images: `points_to`, with `PointSettings`.
 """
@@ -32,7 +33,8 @@ if TYPE_CHECKING:
     from .fit.recipe import Choices, ComposedSettings
     from .fit.settings import TableSettings, TrainingSettings
     from .images.inducing_points import PointSettings
-    from .pipeline import generate, require_settings, train
+    from .output.folder import require_replaceable
+    from .pipeline import generate, open_for_training, require_settings, train
     from .synthetic import SavedGenerator, Synthetic, load_generator, points_to, sample_to
 
 __all__ = [
@@ -45,7 +47,9 @@ __all__ = [
     "TrainingSettings",
     "generate",
     "load_generator",
+    "open_for_training",
     "points_to",
+    "require_replaceable",
     "require_settings",
     "sample_to",
     "train",
@@ -63,7 +67,9 @@ __getattr__, __dir__ = attach(
         "TrainingSettings": ".fit.settings",
         "generate": ".pipeline",
         "load_generator": ".synthetic",
+        "open_for_training": ".pipeline",
         "points_to": ".synthetic",
+        "require_replaceable": ".output.folder",
         "require_settings": ".pipeline",
         "sample_to": ".synthetic",
         "train": ".pipeline",

@@ -10,6 +10,7 @@ from typing import Any
 
 from ..common.arguments import Location, argument, path_from, require_kind, whole
 from ..common.errors import GeneratorError, OutputError
+from ..common.features.base import FeatureMap
 from ..common.runtime.device import AUTO
 from ..common.schema import Schema
 from ..common.schema.table import TableSchema
@@ -19,7 +20,8 @@ from ..release.file.reader import open_any
 from .defaults import MOST_IMAGES, MOST_ROWS, option
 from .distilled import export_points
 from .fit.descent import Training
-from .fit.recipe import Choices, ComposedSettings, require_choices, require_generator, settings_from
+from .fit.objectives import require_parts
+from .fit.recipe import Choices, ComposedSettings, settings_from, settings_of
 from .fit.settings import TableSettings, TrainingSettings
 from .images.inducing_points import PointSettings
 from .images.pipeline import fit_images
@@ -149,11 +151,7 @@ def train(
     Raises:
         GeneratorError: the release is of a distilled set, or as for `generate`, like all others.
     """
-    opened = _opened(release)
-    if holds_points(opened):
-        raise GeneratorError(
-            f"{opened.path}: of a distilled set: 'dpntk generate' writes its records"
-        )
+    opened = open_for_training(release)
     module = None if module is None else path_from("module", module, refusal=GeneratorError)
     _require_fitting(opened, None, module, "", safe_csv=False)
     _, generator = _fit(opened, _checked(settings, opened), module, device)
@@ -222,26 +220,22 @@ def chosen_settings(opened: OpenedRelease, choices: Mapping[str, object]) -> Tra
     return settings_from(choices, _usual(opened), opened.release)
 
 
-def require_settings(settings: object, schema: Schema) -> None:
+def require_settings(settings: object, schema: Schema, feature_map: FeatureMap) -> None:
     """Refuse settings that no release of such records takes, before one is made.
 
     Args:
         settings: single choices, all settings, or None for the default ones.
         schema: of the records.
+        feature_map: of their embedding.
 
     Raises:
-        GeneratorError: they are of another kind, there is no such choice, or a number is out of
-            range.
+        GeneratorError: they are of another kind, there is no such choice, they do not fit each
+            other or the features, or a number is out of range.
     """
     usual = TableSettings() if isinstance(schema, TableSchema) else TrainingSettings()
     if isinstance(settings, Mapping):
-        require_choices(settings, usual)
-        if "generator" in settings:
-            require_generator(settings["generator"], schema)
-    elif isinstance(settings, ComposedSettings):
-        require_generator(settings.generator, schema)
-    elif settings is not None:
-        _require_kind_of(usual, settings)
+        settings = settings_of(settings, usual, schema, feature_map)
+    _require_fit(usual if settings is None else settings, usual, schema, feature_map)
 
 
 def require_nothing_to_train(wanted: Mapping[str, object]) -> None:
@@ -267,24 +261,46 @@ def _opened(release: AnyOpened | Location) -> AnyOpened:
     return open_any(Path(release))
 
 
+def open_for_training(release: AnyOpened | Location) -> OpenedRelease:
+    """Open a release on which a generator can be trained.
+
+    Args:
+        release: opened, or the path of its file, whose signer has to be trusted.
+
+    Returns:
+        The opened release, for `generate` or `train`.
+
+    Raises:
+        ReleaseError: the file is no release, or its signer is not trusted.
+        GeneratorError: it is of a distilled set, which needs no generator.
+    """
+    opened = _opened(release)
+    if holds_points(opened):
+        raise GeneratorError(
+            f"{opened.path}: of a distilled set: 'dpntk generate' writes its records"
+        )
+    return opened
+
+
 def _checked(
     settings: TrainingSettings | Choices | None, opened: OpenedRelease
 ) -> TrainingSettings:
     """Return the settings, or refuse those meant for the other kind of release."""
     if settings is None:
         return default_settings(opened)
-    if isinstance(settings, Mapping):
-        return chosen_settings(opened, settings)
+    chosen = chosen_settings(opened, settings) if isinstance(settings, Mapping) else settings
+    release = opened.release
+    _require_fit(chosen, _usual(opened), release.schema, release.feature_map)
+    return chosen
+
+
+def _require_fit(
+    settings: object, usual: TrainingSettings, schema: Schema, feature_map: FeatureMap
+) -> None:
+    """Refuse settings for another kind of release than the usual ones."""
     if isinstance(settings, ComposedSettings):
-        require_generator(settings.generator, opened.release.schema)
-        return settings
-    _require_kind_of(_usual(opened), settings)
-    return settings
-
-
-def _require_kind_of(usual: TrainingSettings, settings: object) -> None:
-    """Refuse settings of another kind than the usual ones."""
-    if type(settings) is not type(usual):
+        require_parts(settings, schema, feature_map)
+    elif type(settings) is not type(usual):
         kind = "a table" if isinstance(usual, TableSettings) else "images"
         raise GeneratorError(
             f"settings: the release is of {kind}, which takes {type(usual).__name__}, not "

@@ -21,7 +21,13 @@ from sklearn.utils.validation import check_is_fitted
 
 import dpntk
 from dpntk import Synthesizer
-from dpntk.common.errors import BudgetError, DpntkError, GeneratorError, ModuleError
+from dpntk.common.errors import (
+    BudgetError,
+    DpntkError,
+    GeneratorError,
+    ModuleError,
+    OutputError,
+)
 from dpntk.embed import (
     Column,
     FourierOptions,
@@ -186,6 +192,13 @@ def test_rows_that_are_protected_together_need_their_adjacency_before_one_is_rea
         {"seed": -1},
         {"learning_rate": float("nan")},
         {"generator": "cnn"},
+        {"objective": "whitened"},
+        {"objective": "nothing"},
+        {"objective": "mmd"},  # the features have marginals
+        {"objective": "pearl"},  # and are no Fourier features
+        {"schedule": "bogus"},
+        {"generator": "mlp", "code": -3},
+        {"recipe": "paper"},  # which has no such table
         3,
         ComposedSettings(),
         TrainingSettings(2, 6),
@@ -198,6 +211,30 @@ def test_settings_that_no_release_takes_are_refused_before_anything_is_spent(
     with pytest.raises(GeneratorError):
         Synthesizer(1.0, 1e-3, PEOPLE, folder, **options).fit(ROWS)
     assert not list(folder.glob("*.h5"))
+
+
+def test_a_folder_that_is_not_replaced_is_found_before_anything_is_spent(folder: Path) -> None:
+    (folder / "synthetic").mkdir(parents=True)
+    (folder / "synthetic" / "notes.txt").write_text("mine")
+    with pytest.raises(OutputError, match="such as notes"):
+        Synthesizer(1.0, 1e-3, PEOPLE, folder, **BRIEF).fit(ROWS)
+    assert not list(folder.glob("*.h5"))
+
+
+def test_what_was_fitted_before_is_not_what_a_failed_fit_gives(
+    fitted: Synthesizer, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def diverges(*_: object, **options: object) -> None:
+        raise GeneratorError("the training diverged")
+
+    monkeypatch.setattr("dpntk.released.generate", diverges)
+    again = "the training diverged; .*release-2.h5 was released: Synthesizer.from_release goes on"
+    with pytest.raises(GeneratorError, match=again):
+        fitted.set_params(compose=True).fit(ROWS)
+    assert entries(folder) == 2
+    with pytest.raises(NotFittedError):
+        fitted.sample(3)
+    assert len(Synthesizer.from_release(folder / "release-2.h5").sample(3)) == 3
 
 
 def test_a_word_is_no_consent_to_compose(fitted: Synthesizer, folder: Path) -> None:

@@ -174,7 +174,7 @@ def run(arguments: list[str] | None = None) -> int:
     except click.ClickException as error:
         return _fail(error.format_message())
     except (KeyboardInterrupt, click.Abort):
-        return _fail("interrupted; nothing was written")
+        return _fail("interrupted")
     except PermissionError as error:
         return _fail(
             f"{error.filename or error}: permission denied: choose a place that you may use"

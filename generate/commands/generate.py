@@ -50,7 +50,7 @@ _FOR_TABLES = TableSettings()
 @click.option(
     "-n", "--records", "count", type=count_from(1), metavar="N",
     help=f"How many records [default: as many as the release was made from, at most "
-    f"{MOST_IMAGES:,} images or {MOST_ROWS:,} rows; with --from {MOST_IMAGES:,}]",
+    f"{MOST_IMAGES:,} images or {MOST_ROWS:,} rows; images {MOST_IMAGES:,} with --from]",
 )  # fmt: skip
 @table_option(
     "--where", default="", metavar="CONDITION",
@@ -161,6 +161,12 @@ def command(
         raise click.UsageError("give either RELEASE or --from GENERATOR, not both")
     if module is not None and saved is not None:
         raise click.UsageError("--module goes with RELEASE: --from GENERATOR needs none")
+    if saved is not None and (acceptance.signer is not None or acceptance.allow_unsigned):
+        raise click.UsageError(
+            "--signer and --allow-unsigned go with RELEASE: --from GENERATOR reads no release"
+        )
+    if saved is not None and device != "auto":
+        raise click.UsageError("--device is for training, and --from GENERATOR does none")
     if saved is not None and chosen:
         raise click.UsageError(
             f"{option(next(iter(chosen)))} is for training, and --from GENERATOR does none"

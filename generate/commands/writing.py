@@ -16,12 +16,12 @@ from ...release.file.distilled import AnyOpened, holds_points
 from ...release.file.model import Release
 from ...release.file.reader import open_any
 from ...release.signing.policy import Acceptance
-from ..defaults import MOST_IMAGES, option
+from ..defaults import MOST_IMAGES, MOST_ROWS, option
 from ..fit.settings import TrainingSettings
 from ..images.export import PREVIEW_CLASSES
 from ..images.inducing_points import PointSettings
 from ..output.folder import require_replaceable
-from ..output.provenance import first_seed
+from ..output.provenance import first_seed, records_of
 from ..pipeline import chosen_settings, generate, require_nothing_to_train
 from ..synthetic import (
     Synthetic,
@@ -177,15 +177,16 @@ def _sample_again(path: Path, wanted: _Wanted, seed: int | None) -> None:
                 f"seed {seed} is that of the records that came with the training: as many of them "
                 "are the same again; without --seed they are new"
             )
+        usual = MOST_IMAGES if classes is not None else min(records_of(generator.origin), MOST_ROWS)
         more = sample_to(
             wanted.output,
             generator,
-            count=wanted.count or MOST_IMAGES,
+            count=wanted.count or usual,
             seed=seed,
             where=wanted.where,
             safe_csv=wanted.safe_csv,
         )
-        count = counted(wanted.count or MOST_IMAGES, "record")
+        count = counted(wanted.count or usual, "record")
         made = f"{count} of seed {more.seed}{_repaired(more)}"
     if wanted.pictures:
         more.save_pictures()

@@ -8,6 +8,7 @@ from typing import Any, Final, TypedDict
 
 from ...common.arguments import argument, set_plain, whole
 from ...common.errors import GeneratorError
+from ...common.features.base import FeatureMap
 from ...common.features.ntk.presets import LEARNING_RATE, PRESETS, fitting, presets_of, shape_of
 from ...common.features.perceptual import PerceptualFeatures
 from ...common.schema import Schema
@@ -54,9 +55,9 @@ class ComposedSettings(TrainingSettings):
         generator: for images "template", "cnn", "resnet" or "gallery", for tables "knots" or "mlp".
         objective: "mmd", the plain loss of the paper's equation 6; "pearl", that of random Fourier
             features with adversarially learnt weights; for images "whitened" or "running" and for
-            tables "weighted", dpntk's own.
-        code: length of the latent code of "cnn", "resnet" and "mlp"; 0 for the others, which have
-            their own.
+            tables "weighted", dpntk's own. If empty, "whitened" or "weighted".
+        code: length of the latent code of "cnn", "resnet" and "mlp", 10 if it is 0; the others have
+            their own, and it is 0.
         schedule: "cosine" if the learning rate falls to 0, "constant" if it does not change.
         recipe: name of the recipe that the choices come from; empty for none.
         presets: names of the presets that may have made the release's features, if the recipe's
@@ -67,7 +68,7 @@ class ComposedSettings(TrainingSettings):
     """
 
     generator: str = TEMPLATES
-    objective: str = WHITENED
+    objective: str = ""
     code: int = 0
     schedule: str = COSINE
     recipe: str = ""
@@ -76,6 +77,8 @@ class ComposedSettings(TrainingSettings):
     def __post_init__(self) -> None:
         super().__post_init__()
         kind = self.kind
+        if not self.objective:
+            set_plain(self, objective=OBJECTIVES[kind][0])
         if self.objective not in OBJECTIVES[kind]:
             known = " or ".join(OBJECTIVES[kind])
             raise GeneratorError(
@@ -90,8 +93,8 @@ class ComposedSettings(TrainingSettings):
                 other = argument("generator", GENERATORS[kind][1])
                 raise GeneratorError(f"{argument('code', self.code)}: it goes with {other}")
         else:
-            code = whole(self.code, "code", GeneratorError, least=1, most=_MOST_CODE)
-            set_plain(self, code=code)
+            code = whole(self.code, "code", GeneratorError, most=_MOST_CODE)
+            set_plain(self, code=code or USUAL_CODE)
 
     def rate(self, step: int) -> float:
         """See `TrainingSettings`."""
@@ -132,22 +135,25 @@ class Recipe:
     learning_rate: float
     schedule: str
 
-    def choices(self, release: Release) -> dict[str, Any]:
+    def choices(self, schema: Schema, feature_map: FeatureMap) -> dict[str, Any]:
         """The recipe's choices for a release: fields of `ComposedSettings`.
+
+        Args:
+            schema: of the release.
+            feature_map: of the release.
 
         Raises:
             GeneratorError: the release was not made by one of the paper's presets.
         """
-        names = presets_of(release.feature_map, release.schema)
+        names = presets_of(feature_map, schema)
         if not names:
-            raise GeneratorError(f"{argument('recipe', self.name)}: {_none_fits(release)}")
+            none = _none_fits(schema, feature_map)
+            raise GeneratorError(f"{argument('recipe', self.name)}: {none}")
         row = PRESETS[names[0]]  # presets that share a network share the rest
         return {
             "recipe": self.name,
             "presets": names,
-            "generator": self.generator[
-                IN_COLOUR if _in_colour(release) else kind_of(release.schema)
-            ],
+            "generator": self.generator[IN_COLOUR if _in_colour(schema) else kind_of(schema)],
             "objective": self.objective,
             "code": row.code,
             "steps": row.steps,
@@ -200,62 +206,52 @@ def settings_from(
     Raises:
         GeneratorError: there is no such choice, or they do not fit each other or the release.
     """
-    require_choices(choices, usual)
-    given: dict[str, Any] = dict(choices)
-    name = given.pop("recipe", None)
-    recipe = None if name is None else RECIPES[name]
-    return _composed(release, usual, recipe, given) or replace(usual, **given)
+    return settings_of(choices, usual, release.schema, release.feature_map, gallery_steps(release))
 
 
-def require_choices(choices: Mapping[str, object], usual: TrainingSettings) -> None:
-    """Refuse choices that fit no release with these default settings.
+def settings_of(
+    choices: Mapping[str, object],
+    usual: TrainingSettings,
+    schema: Schema,
+    feature_map: FeatureMap,
+    steps_of_gallery: float = OF_A_GALLERY["steps"],
+) -> TrainingSettings:
+    """The settings for a release that need not exist yet.
 
     Args:
         choices: any of `Choices`.
-        usual: the default settings of some release.
+        usual: the default settings.
+        schema: of the release.
+        feature_map: of the release, or of the embedding that it is to be made of.
+        steps_of_gallery: the default number of steps for a gallery.
 
     Raises:
-        GeneratorError: there is no such choice, or a number is out of range.
+        GeneratorError: there is no such choice, or they do not fit each other or such a release.
     """
     for name in choices:
         if name not in Choices.__annotations__:
             known = ", ".join(Choices.__annotations__)
             raise GeneratorError(f"settings: there is no {name!r}: there are {known}")
-    recipe = choices.get("recipe")
-    if recipe is not None and recipe not in RECIPES:
-        known = " or ".join(RECIPES)
-        raise GeneratorError(f"{argument('recipe', recipe)}: it is {known}")
-    numbers: dict[str, Any] = {
-        field.name: choices[field.name] for field in fields(usual) if field.name in choices
-    }
-    replace(usual, **numbers)  # raises
-
-
-def _composed(
-    release: Release,
-    usual: TrainingSettings,
-    recipe: Recipe | None,
-    given: Mapping[str, Any],
-) -> ComposedSettings | None:
-    """Compose settings from choices; None if no part is named and the defaults apply."""
-    kind = kind_of(release.schema)
+    given: dict[str, Any] = dict(choices)
+    name = given.pop("recipe", None)
+    if name is not None and name not in RECIPES:
+        raise GeneratorError(f"{argument('recipe', name)}: it is {' or '.join(RECIPES)}")
+    kind = kind_of(schema)
     parts = {"generator", "objective", "code", "schedule"} & given.keys()
-    chosen = dict(given) if recipe is None else {**recipe.choices(release), **given}
-    of_a_module = isinstance(release.feature_map, PerceptualFeatures)
-    usual_one = GALLERY if of_a_module and _in_colour(release) else GENERATORS[kind][0]
-    if recipe is None and not parts and usual_one != GALLERY:
-        return None
+    chosen = given if name is None else {**RECIPES[name].choices(schema, feature_map), **given}
+    of_a_module = isinstance(feature_map, PerceptualFeatures)
+    usual_one = GALLERY if of_a_module and _in_colour(schema) else GENERATORS[kind][0]
+    if name is None and not parts and usual_one != GALLERY:
+        return replace(usual, **given)
     generator = chosen.setdefault("generator", usual_one)
-    require_generator(generator, release.schema)
-    running = of_a_module and generator == GALLERY
-    chosen.setdefault("objective", RUNNING if running else OBJECTIVES[kind][0])
-    if generator not in _OWN_CODE:
-        chosen.setdefault("code", USUAL_CODE)
-    elif "code" not in given:
+    require_generator(generator, schema)
+    if of_a_module and generator == GALLERY:
+        chosen.setdefault("objective", RUNNING)
+    if generator in _OWN_CODE and "code" not in given:
         chosen.pop("code", None)
     numbers = {field.name: getattr(usual, field.name) for field in fields(TrainingSettings)}
     if generator == GALLERY:
-        numbers |= OF_A_GALLERY | {"steps": gallery_steps(release)}
+        numbers |= OF_A_GALLERY | {"steps": steps_of_gallery}
     return ComposedSettings(**{**numbers, **chosen})
 
 
@@ -271,8 +267,8 @@ def kind_of(schema: Schema) -> str:
     return IMAGES if isinstance(schema, ImageSchema) else TABLES
 
 
-def _in_colour(release: Release) -> bool:
-    return isinstance(release.schema, ImageSchema) and release.schema.channels > GREY
+def _in_colour(schema: Schema) -> bool:
+    return isinstance(schema, ImageSchema) and schema.channels > GREY
 
 
 def require_generator(name: str, schema: Schema) -> None:
@@ -288,14 +284,13 @@ def require_generator(name: str, schema: Schema) -> None:
         raise GeneratorError(f"{named}: the release is of {kind}, which take {known}")
 
 
-def _none_fits(release: Release) -> str:
+def _none_fits(schema: Schema, feature_map: FeatureMap) -> str:
     """Explain why a release fits none of the paper's presets, and what to do instead."""
-    schema = release.schema
-    made = f"the release has {release.feature_map.describe(schema)}"
+    made = f"the release has {feature_map.describe(schema)}"
     names = fitting(schema)
     if names:
         return f"{made}; what fits is embedded with {argument('preset')} {' or '.join(names)}"
-    generator = argument("generator", GENERATORS[kind_of(release.schema)][1])
+    generator = argument("generator", GENERATORS[kind_of(schema)][1])
     own = f"{argument('code')}, {argument('steps')} and {argument('batch')} of your own"
     return (
         f"{made}, and the paper has no settings for {shape_of(schema)}: take {generator} "

@@ -7,8 +7,6 @@ from typing import Final
 import torch
 from torch import Tensor
 
-from ...common.arguments import argument
-from ...common.errors import GeneratorError
 from ...common.features.rff import RandomFourierFeatures
 from ...common.features.torchscript import PublicModule
 from ...release.file.model import Release
@@ -43,9 +41,6 @@ class ReweightedDistance(PlainMMD):
 
     Attributes:
         change: relative decrease of the precision along each value of a record, (record size,).
-
-    Raises:
-        GeneratorError: the release is of other features.
     """
 
     def __init__(
@@ -58,13 +53,7 @@ class ReweightedDistance(PlainMMD):
         scale: float = 1.0,
     ) -> None:
         features = release.feature_map
-        if not isinstance(features, RandomFourierFeatures):
-            raise GeneratorError(
-                f"{argument('objective', 'pearl')}: the release has "
-                f"{features.describe(release.schema)}, and it takes random Fourier features of "
-                "images, or of numeric columns alone: embed with "
-                f"{argument('kind', 'rff', option='--features')}"
-            )
+        assert isinstance(features, RandomFourierFeatures)
         super().__init__(release, device, module, dtype=dtype, scale=scale)
         self._fourier = FourierKernel(features, device, dtype)
         turns = torch.as_tensor(features.turns, device=device, dtype=dtype)

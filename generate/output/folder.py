@@ -46,7 +46,10 @@ def results(folder: Path, provenance: Mapping[str, Any]) -> Iterator[Path]:
 
 
 def require_replaceable(folder: Path) -> None:
-    """Refuse before the training a folder that `results` would refuse after it.
+    """Refuse before the training a folder that would not be replaced after it.
+
+    Args:
+        folder: where synthetic records are to be written.
 
     Raises:
         OutputError: the folder cannot be written, or holds something else than earlier results.

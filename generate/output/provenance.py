@@ -18,6 +18,7 @@ from ...common.features.marginals.map import LARGE_ON_MEANS
 from ...release.file.citation import citation_of, is_private
 from ...release.file.model import OpenedRelease, Release
 from ...release.file.statement import NOT_PRIVATE
+from ..defaults import MOST_IMAGES
 from ..fit.descent import Training
 from ..fit.settings import TrainingSettings
 from .generator_file import Spec
@@ -50,7 +51,7 @@ def origin_of(
         trained |= {"noise_floor": training.noise_floor, "losses": losses}
     unclear = {"indistinct": list(opened.release.indistinct)} if opened.release.indistinct else {}
     return {
-        "release": citation_of(opened),
+        "release": {**citation_of(opened), "records": opened.release.guarantee.records},
         **unclear,
         "training": trained,
         "versions": {"dpntk": version("dpntk"), "torch": torch.__version__},
@@ -66,6 +67,17 @@ def first_seed(origin: Mapping[str, Any]) -> object:
     training = origin.get("training")
     settings = training.get("settings") if isinstance(training, dict) else None
     return settings.get("seed") if isinstance(settings, dict) else None
+
+
+def records_of(origin: Mapping[str, Any]) -> int:
+    """How many records a release was made from; as many as images are made if unknown.
+
+    Args:
+        origin: from `origin_of`, possibly read from a file.
+    """
+    cited = origin.get("release")
+    records = cited.get("records") if isinstance(cited, dict) else None
+    return records if type(records) is int and records > 0 else MOST_IMAGES
 
 
 def warn_of_noise(release: Release) -> None:

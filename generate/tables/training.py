@@ -7,9 +7,7 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
-from ...common.arguments import argument
 from ...common.errors import GeneratorError
-from ...common.features.joint import parts_of
 from ...common.runtime.device import AUTO, choose_device
 from ...common.schema.table import TableSchema
 from ...release.file.model import Release
@@ -71,12 +69,6 @@ def _distance(
 ) -> tuple[Callable[[Tensor], Loss], float]:
     """The objective, and the expected contribution of the release's noise to it."""
     if isinstance(settings, ComposedSettings) and settings.objective in (PLAIN, PEARL):
-        if settings.objective == PLAIN and parts_of(release.feature_map).marginals is not None:
-            raise GeneratorError(
-                f"{argument('objective', PLAIN)}: the release has "
-                f"{release.feature_map.describe(schema)}, and the plain loss knows the network's "
-                f"alone: embed with {argument('marginals', 0)}"
-            )
         plain = (PlainMMD if settings.objective == PLAIN else ReweightedDistance)(release, place)
 
         def by_itself(records: Tensor) -> Loss:

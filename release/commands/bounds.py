@@ -69,8 +69,9 @@ def command(
     found = find_bounds(magnitudes, draft, parameters, lambda total: compose)
     try:
         write_atomically(output, found.to_toml().encode(), mode=SENSITIVE_MODE)
-    except OutputError as error:
-        raise OutputError(f"{error}; {magnitudes} counts what was spent all the same") from error
+    except (KeyboardInterrupt, OutputError) as error:
+        reason = str(error) or "interrupted"
+        raise OutputError(f"{reason}; {magnitudes} counts what was spent all the same") from error
     for column in found.schema.columns:
         if column.name in draft.private and column.name not in found.private:
             console.print(f"{column.name}: {column.lower:g} to {column.upper:g}")

@@ -31,6 +31,8 @@ _LONG_LENGTH: Final = 0.45
 """The part of coarse pairs grows up to this length, until the noise on a cell's share is
 `_TARGET_NOISE`."""
 _TARGET_NOISE: Final = 0.01
+_TARGET_NOISE_WITHOUT_CLASSES: Final = 0.004
+"""The same without a label: nothing but dependence is left to be shown."""
 _MOST_LENGTH: Final = 0.6
 """It grows up to this length if folded tables would otherwise be lost in noise
 (`_FOLDED_WELL_ABOVE_NOISE`)."""
@@ -112,8 +114,9 @@ def lengths_of_pairs(marginals: MarginalFeatures, blur: float, classes: int) -> 
         return None
     fine = _LENGTH if blur <= USUAL_LENGTH_BLUR else _NOISY_LENGTH
     noise = _noise_of_pairs(marginals, blur, classes)
+    target = _TARGET_NOISE if classes > 1 else _TARGET_NOISE_WITHOUT_CLASSES
     clear, told = (
-        min(noise / _TARGET_NOISE, _LONG_LENGTH),
+        min(noise / target, _LONG_LENGTH),
         min(_LENGTH_OVER_NOISE * noise, _MOST_LENGTH),
     )
     coarse = max(_SHORT_LENGTH, clear, told)

@@ -11,20 +11,21 @@ from scipy.special import ndtri
 
 from ...common.adjacency import Adjacency
 from ...common.arguments import argument
-from ...common.errors import BudgetError, SchemaError
+from ...common.errors import BudgetError, OutputError, SchemaError
 from ...common.features.approx_bounds import approx_bounds_map, bounds_from
 from ...common.features.marginals.cells import MOST_CELLS
 from ...common.features.marginals.map import MarginalFeatures
 from ...common.ledger import Ledger
 from ...common.schema.draft import Draft
 from ...common.schema.private_bounds import approx_bounds_schema
+from ...common.schema.table import TableSchema
 from ...common.storage.atomic import followed
 from ...common.storage.locks import locked
-from ...embed.sums.file import load_embedding, require_embedding
+from ...embed.sums.file import Embedding, load_embedding, require_embedding
 from ..mechanism.composition import Total
 from ..mechanism.gaussian import add_noise
 from .parameters import PrivacyParameters, noise_for
-from .pipeline import enter_release
+from .pipeline import Planned, enter_release
 
 _FALSE_POSITIVE: Final = 1e-3
 """Largest probability that any empty cell of any column counts as occupied."""
@@ -91,6 +92,7 @@ def find_bounds(
         EmbeddingError: there is no complete embedding.
         SchemaError: it is not of the magnitudes of the draft's columns, or all bounds that are
             found contradict constraints, and the draft has none from before.
+        OutputError: it was interrupted after something was spent.
         BudgetError: the parameters mean no noise, or do not suit the embedding; something was spent
             under another adjacency; there are too few records to stand out from the noise; or no
             bounds are found for any column, and the draft has none from before.
@@ -126,7 +128,29 @@ def find_bounds(
             )
         embedding = replace(embedding, ledger=ledger)
         planned = enter_release(path, embedding, parameters, compose)
-        spent = embedding.ledger.with_entry(planned.entry).all_entries
+    try:
+        return _with_bounds(draft, path, embedding, planned, least=least, public=public)
+    except KeyboardInterrupt as error:
+        raise OutputError(f"interrupted; {path} counts what was spent all the same") from error
+
+
+def _with_bounds(
+    draft: Draft, path: Path, embedding: Embedding, planned: Planned, *, least: float, public: bool
+) -> Draft:
+    """Draw the noise of a release that is entered, and read bounds off what has it.
+
+    Args:
+        draft: of the schema.
+        path: of the embedding.
+        embedding: of magnitudes, with everything spent before.
+        planned: the release.
+        least: as many records of one magnitude stand out from the noise.
+        public: whether the number of records is.
+    """
+    schema, feature_map = embedding.schema, embedding.feature_map
+    assert isinstance(schema, TableSchema)
+    assert isinstance(feature_map, MarginalFeatures)
+    spent = embedding.ledger.with_entry(planned.entry).all_entries
     noisy = add_noise(embedding.sums, embedding.counts, planned.uniform).sums[:, 0]
     cells = noisy / (feature_map.entry * embedding.grid.units_per_one)
     # Every record is in one cell of each column.

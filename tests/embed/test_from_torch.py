@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 from dpntk.common.errors import SchemaError
 from dpntk.common.features.ntk.scattering import Pixels
@@ -15,6 +15,21 @@ from dpntk.embed import embed, tangent_features_of
 from dpntk.embed.exact.reference import features, network_of
 from tests.conftest import SIDE, draw_records
 from tests.helpers.networks import NETWORKS
+
+
+class Doubled(nn.ReLU):
+    """Named for what it is."""
+
+    def forward(self, input: Tensor) -> Tensor:
+        return 2 * super().forward(input)
+
+
+class DoubledLinear(nn.Linear):
+    """Named for what it is."""
+
+    def forward(self, input: Tensor) -> Tensor:
+        return 2 * super().forward(input)
+
 
 PLAIN = [name for name, network in NETWORKS.items() if isinstance(network.front, Pixels)]
 
@@ -45,6 +60,20 @@ def test_the_features_are_the_gradients_of_the_network() -> None:
         shared = [weight[0] * 2**0.5, torch.full((1,), 2**0.5)]
         full = torch.cat([gradient.flatten() for gradient in [*hidden, *shared]])
         assert torch.allclose(phi, full / full.norm(), atol=1e-5)  # weights were rounded
+
+
+def test_layers_that_are_written_in_another_way_are_the_same() -> None:
+    torch.manual_seed(0)
+    plain = nn.Sequential(
+        nn.Conv2d(1, 3, 3, padding=1), nn.AvgPool2d(2), nn.LayerNorm((3, 4, 4), 1e-5, False),
+        nn.Flatten(), nn.Linear(48, 2),
+    )  # fmt: skip
+    other = nn.Sequential(
+        nn.Conv2d(1, 3, (3, 3), padding="same"), nn.AvgPool2d((2, 2), stride=2), *list(plain)[2:]
+    )
+    other[0].load_state_dict(plain[0].state_dict())
+    maps = [tangent_features_of(network, (1, SIDE, SIDE)) for network in (plain, other)]
+    assert maps[0].spec() == maps[1].spec()
 
 
 def test_it_embeds(folder: Path) -> None:
@@ -86,6 +115,27 @@ def test_a_layer_whose_weights_vanish_on_the_grid_is_refused(layer: int) -> None
         ([nn.Conv2d(1, 2, 3, stride=2, padding=1), nn.Flatten(), nn.Linear(32, 2)], "stride"),
         ([nn.Conv2d(1, 2, 3), nn.Flatten(), nn.Linear(72, 2)], "padding"),
         ([nn.Conv2d(1, 2, (3, 1), padding=(1, 0)), nn.Flatten(), nn.Linear(128, 2)], "kernel_size"),
+        ([nn.Conv2d(1, 2, 2, padding="same"), nn.Flatten(), nn.Linear(128, 2)], "padding=same"),
+        (
+            [
+                nn.Conv2d(1, 2, 3, padding=1),
+                nn.LayerNorm((8, 8), elementwise_affine=False),
+                nn.Flatten(),
+                nn.Linear(128, 2),
+            ],
+            "normalized_shape=\\(8, 8\\)",
+        ),
+        (
+            [
+                nn.Conv2d(1, 2, 3, padding=1),
+                nn.AvgPool2d(2, divisor_override=1),
+                nn.Flatten(),
+                nn.Linear(32, 2),
+            ],
+            "divisor_override=1",
+        ),
+        ([nn.Linear(64, 3), Doubled(), nn.Linear(3, 2)], "kind Doubled"),
+        ([nn.Linear(64, 3), nn.ReLU(), DoubledLinear(3, 2)], "kind DoubledLinear"),
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )

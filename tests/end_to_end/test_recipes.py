@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import math
 import re
-from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -28,7 +27,7 @@ from dpntk.embed import (
     save_embedding,
 )
 from dpntk.generate import load_generator
-from dpntk.generate.fit.recipe import PAPER
+from dpntk.generate.fit.recipe import PAPER, ComposedSettings
 from dpntk.generate.images.export import SavedImageGenerator
 from dpntk.generate.images.generators.networks.convolutional import ConvolutionalGenerator
 from dpntk.generate.images.generators.networks.resnet import ResidualGenerator
@@ -148,9 +147,17 @@ def test_colour_images_come_out_of_a_residual_network(dpntk: Command, tmp_path: 
 def test_the_paper_takes_it_for_colour() -> None:
     schema = ImageSchema(32, numbered(10), Origin.FORMAT, Origin.DECLARED, channels=3)
     feature_map = TangentOptions(preset="cifar-10-no-noise").draw(schema)
-    chosen = PAPER.choices(replace(released(), feature_map=feature_map, schema=schema))
+    chosen = PAPER.choices(schema, feature_map)
     assert (chosen["generator"], chosen["code"], chosen["steps"]) == ("resnet", 31, 20_000)
-    assert PAPER.choices(released())["generator"] == "cnn"
+    assert PAPER.choices(released().schema, released().feature_map)["generator"] == "cnn"
+
+
+def test_parts_have_the_usual_numbers_of_their_kind() -> None:
+    for generator, objective, code in (
+        ("template", "whitened", 0), ("cnn", "whitened", 10), ("mlp", "weighted", 10)
+    ):  # fmt: skip
+        settings = ComposedSettings(generator=generator)
+        assert (settings.objective, settings.code) == (objective, code)
 
 
 def test_what_is_not_said_stays_as_it_was(dpntk: Command, of_digits: Path) -> None:

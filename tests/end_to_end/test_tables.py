@@ -76,6 +76,9 @@ def test_from_a_table_to_a_table_that_is_like_it(
         assert again.code == 0, again.stderr
         assert arrow_csv.read_csv("more/table.csv").num_rows == rows
     Path("more/schema.toml").write_text("mine")
+    usual = dpntk("generate", "--from", "synthetic", "-o", "usual")
+    assert usual.code == 0, usual.stderr
+    assert arrow_csv.read_csv("usual/table.csv").num_rows == 1500
     third = dpntk("generate", "--from", "synthetic", "-n", "7", "-o", "more")
     refused(third, "more holds more than an earlier result, such as schema.toml: move it")
     assert Path("more/schema.toml").read_text() == "mine"
@@ -84,6 +87,11 @@ def test_from_a_table_to_a_table_that_is_like_it(
         useless = dpntk("generate", "--from", "synthetic/generator.safetensors", option, "9")
         assert useless.code == 2
         assert f"{option} is for training" in useless.stderr
+    for options in (("--signer", "nobody"), ("--allow-unsigned",), ("--device", "cuda")):
+        useless = dpntk("generate", "--from", "synthetic", *options, "-o", "unwanted")
+        assert useless.code == 2
+        assert options[0] in useless.stderr
+    assert not Path("unwanted").exists()
 
 
 def test_parts_of_a_table_are_merged_as_rows(dpntk: Command, tmp_path: Path) -> None:

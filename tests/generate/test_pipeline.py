@@ -14,6 +14,7 @@ import pytest
 from PIL import Image
 from pyarrow import parquet
 
+from dpntk import ReleasedSynthesizer
 from dpntk.common.errors import DpntkError, GeneratorError, OutputError, UntrustedSigner
 from dpntk.common.schema.image import ImageSchema
 from dpntk.generate import (
@@ -169,6 +170,10 @@ def test_a_distilled_set_has_no_generator(release: Path, tmp_path: Path) -> None
         made.sample(3)
     with pytest.raises(GeneratorError, match="no such file"):
         load_generator(made.path)
+    for folder in (None, tmp_path / "b"):
+        with pytest.raises(GeneratorError, match="of a distilled set: 'dpntk generate' writes"):
+            ReleasedSynthesizer.train(release, folder)
+    assert not (tmp_path / "b").exists()
 
 
 REFUSED: dict[str, list[tuple[dict[str, object], str]]] = {

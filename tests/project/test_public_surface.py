@@ -299,7 +299,8 @@ def test_a_table_asks_for_its_schema(tmp_path: Path) -> None:
 def test_the_last_two_stages_have_one_name_for_every_kind_of_record() -> None:
     """What they do, is in tests/generate/test_pipeline.py and tests/evaluate/test_pipeline.py."""
     assert [name for name in generate.__all__ if name.islower()] == [
-        "generate", "load_generator", "points_to", "require_settings", "sample_to", "train",
+        "generate", "load_generator", "open_for_training", "points_to", "require_replaceable",
+        "require_settings", "sample_to", "train",
     ]  # fmt: skip
     assert [name for name in evaluate.__all__ if name.islower()] == [
         "evaluate", "write_report",

@@ -129,7 +129,7 @@ def test_wrong_usage_exits_with_2(dpntk: Command) -> None:
     ("error", "line"),
     [
         (DataError("what,\nwhere"), "error: what,\\nwhere\n"),
-        (KeyboardInterrupt(), "error: interrupted; nothing was written\n"),
+        (KeyboardInterrupt(), "error: interrupted\n"),
         (ValueError("oops"), "error: ValueError: oops; this is a bug"),
     ],
 )

@@ -190,8 +190,8 @@ def test_noise_that_fits_no_integers_is_refused_before_anything_is_spent() -> No
 def test_numbers_are_cut_into_as_many_parts_as_noise_leaves_to_be_seen() -> None:
     """Each of their cells has ten times the noise on it, at least, and no more parts would.
 
-    Few parts need less: what they say adds up. The part is as long as makes the noise on a cell a
-    hundredth, if it need not be longer than .45 for that.
+    Few parts need less: what they say adds up. The part is as long as makes the noise on a cell
+    four thousandths, or with classes a hundredth, if it need not be longer than .45 for that.
     """
     columns = tuple(MarginalColumn(n, 1, 64, -1) for n in range(6))
     words = MarginalColumn(6, 3, 0, -1)
@@ -206,7 +206,11 @@ def test_numbers_are_cut_into_as_many_parts_as_noise_leaves_to_be_seen() -> None
         seen.add(each.parts)
         noise = blur * 15**0.5 / each.coarse
         assert each.fine == (0.3 if blur <= USUAL_LENGTH_BLUR else 0.1)
-        assert each.coarse == pytest.approx(min(max(0.15, 100 * blur * 15**0.5), 0.45))
+        assert each.coarse == pytest.approx(min(max(0.15, 250 * blur * 15**0.5), 0.45))
+        with_classes = lengths_of_pairs(marginals, blur * 2**0.5, 2)
+        assert with_classes is not None
+        of_classes = pytest.approx(min(max(0.15, 100 * blur * 15**0.5), 0.45))
+        assert with_classes.coarse == of_classes
         lengths.add(each.coarse)
         if each.parts == 3:
             assert 4 * noise <= 1 / 9
@@ -273,12 +277,12 @@ def test_at_no_blur_is_a_part_longer_or_shorter_than_at_decisive_ones(
 
 
 def test_classes_tell_together_how_numbers_go_together() -> None:
-    """So four of them are cut as one is that has half of the noise."""
+    """So eight of them are cut as two are that have half of the noise."""
     columns = tuple(MarginalColumn(n, 1, 64, -1) for n in range(6))
     pairs = [MarginalGroup((columns[a], columns[b])) for a in range(6) for b in range(a)]
     marginals = MarginalFeatures(columns, 9, tuple(pairs), undecided=True)
     for blur in np.geomspace(1e-5, USUAL_LENGTH_BLUR, 20):
-        assert lengths_of_pairs(marginals, blur, 4) == lengths_of_pairs(marginals, blur / 2, 1)
+        assert lengths_of_pairs(marginals, blur, 8) == lengths_of_pairs(marginals, blur / 2, 2)
     of_four = lengths_of_pairs(marginals, 0.012, 4)
     assert of_four is not None
     assert (of_four.fine, of_four.parts) == (0.1, 2)

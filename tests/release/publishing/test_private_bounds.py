@@ -157,6 +157,24 @@ def test_the_entry_is_on_the_disk_before_any_noise_is_drawn(
     assert len(load_embedding("magnitudes.h5").ledger.entries) == 1
 
 
+def test_an_interruption_says_what_was_spent(
+    dpntk: Command, table: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert dpntk("embed", "a.csv", "--schema", "schema.toml", "--private-bounds").code == 0
+    for module, name in ((private_bounds, "add_noise"), (bounds, "write_atomically")):
+        with monkeypatch.context() as patch:
+            patch.setattr(module, name, interrupted)
+            options = ("--schema", "schema.toml", "--eps", 0.1, "--compose")
+            stopped = dpntk("bounds", "magnitudes.h5", *options)
+        assert stopped.code == 1
+        assert "interrupted; magnitudes.h5 counts what was spent all the same" in stopped.stderr
+    assert len(load_embedding("magnitudes.h5").ledger.entries) == 2
+
+
+def interrupted(*_: object, **options: object) -> None:
+    raise KeyboardInterrupt
+
+
 def test_a_link_to_magnitudes_has_no_ledger_of_its_own(dpntk: Command, table: Path) -> None:
     assert dpntk("embed", "a.csv", "--schema", "schema.toml", "--private-bounds").code == 0
     Path("link.h5").symlink_to("magnitudes.h5")
