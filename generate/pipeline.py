@@ -15,9 +15,9 @@ from ..common.runtime.device import AUTO
 from ..common.schema import Schema
 from ..common.schema.table import TableSchema
 from ..release.file.distilled import AnyOpened, OpenedDistilled, holds_points
-from ..release.file.model import Opened, OpenedRelease
+from ..release.file.model import Opened, OpenedRelease, Release
 from ..release.file.reader import open_any
-from .defaults import MOST_IMAGES, MOST_ROWS, option
+from .defaults import MOST_IMAGES, option, usual_rows
 from .distilled import export_points
 from .fit.descent import Training
 from .fit.objectives import require_parts
@@ -111,14 +111,13 @@ def generate(
     require_replaceable(folder)
     if points is not None:
         require_points(points, len(opened.release.schema.classes))
+    how_many = _usual_count(opened.release) if count is None else count
     training, generator = _fit(opened, chosen, module, device)
     if points is not None:
         made = points_to(folder, generator, points)
     else:
-        most = MOST_ROWS if isinstance(opened.release.schema, TableSchema) else MOST_IMAGES
-        count = min(opened.release.guarantee.records, most) if count is None else count
         made = sample_to(
-            folder, generator, count=count, seed=chosen.seed, where=where, safe_csv=safe_csv
+            folder, generator, count=how_many, seed=chosen.seed, where=where, safe_csv=safe_csv
         )
     warn_of_noise(opened.release)
     if training is None:
@@ -157,6 +156,14 @@ def train(
     _, generator = _fit(opened, _checked(settings, opened), module, device)
     warn_of_noise(opened.release)
     return generator
+
+
+def _usual_count(release: Release) -> int:
+    """How many records are made by default."""
+    records = release.guarantee.records
+    if isinstance(release.schema, TableSchema):
+        return usual_rows(release.schema, records)
+    return min(records, MOST_IMAGES)
 
 
 def _fit(

@@ -19,6 +19,7 @@ from ..arguments import argument
 from ..errors import SchemaError
 from ..ledger import Entry
 from .classes import MOST_CLASSES, some_classes
+from .names import require_name
 from .origin import Origin
 from .preparation import AS_STORED, Preparation
 
@@ -69,6 +70,8 @@ class ImageSchema:
             raise SchemaError(
                 f"{len(self.classes)} classes: between 1 and {MOST_CLASSES} are supported"
             )
+        for name in self.classes:
+            require_name(name, "a class")
         if len(set(self.classes)) != len(self.classes):
             raise SchemaError("two classes have the same name")
         if Origin.PRIVATE in (self.side_origin, self.classes_origin, self.channels_origin):

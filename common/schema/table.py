@@ -248,6 +248,15 @@ class TableSchema(BriefRepr):
         return (*self.written, *(column for column in self.columns if column.between))
 
     @cached_property
+    def longest_row(self) -> int:
+        """The number of characters in the texts of a generated row, at most."""
+        texts = (
+            column.categories if isinstance(column, Column) else column.texts
+            for column in self.written
+        )
+        return sum(max(map(len, each), default=0) for each in texts)
+
+    @cached_property
     def by_name(self) -> dict[str, Column]:
         """The columns that are used, by name."""
         return {column.name: column for column in self.columns}

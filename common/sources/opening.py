@@ -19,6 +19,7 @@ from .images.image_folder import (
     ImageFolderSource,
     notice_images_beside,
     require_no_images_beside,
+    require_nothing_beside,
 )
 from .images.parquet import ParquetImageSource
 from .images.tar import TarImageSource
@@ -192,7 +193,10 @@ def _open_folder(folder: AnyPath, options: SourceOptions) -> Source:
         raise DataError(
             f"{part}: holds several kinds of data, {names}: keep one of them in a folder"
         )
-    notice_images_beside(part, names)
+    if options.only_compared:
+        notice_images_beside(part, names)
+    else:
+        require_nothing_beside(part, names)
     return formats[0].open(part, options)
 
 

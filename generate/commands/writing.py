@@ -16,7 +16,7 @@ from ...release.file.distilled import AnyOpened, holds_points
 from ...release.file.model import Release
 from ...release.file.reader import open_any
 from ...release.signing.policy import Acceptance
-from ..defaults import MOST_IMAGES, MOST_ROWS, option
+from ..defaults import MOST_IMAGES, option, usual_rows
 from ..fit.settings import TrainingSettings
 from ..images.export import PREVIEW_CLASSES
 from ..images.inducing_points import PointSettings
@@ -24,6 +24,7 @@ from ..output.folder import require_replaceable
 from ..output.provenance import first_seed, records_of
 from ..pipeline import chosen_settings, generate, require_nothing_to_train
 from ..synthetic import (
+    SavedGenerator,
     Synthetic,
     load_generator,
     points_to,
@@ -177,22 +178,28 @@ def _sample_again(path: Path, wanted: _Wanted, seed: int | None) -> None:
                 f"seed {seed} is that of the records that came with the training: as many of them "
                 "are the same again; without --seed they are new"
             )
-        usual = MOST_IMAGES if classes is not None else min(records_of(generator.origin), MOST_ROWS)
+        count = wanted.count or _usual_count(generator)
         more = sample_to(
             wanted.output,
             generator,
-            count=wanted.count or usual,
+            count=count,
             seed=seed,
             where=wanted.where,
             safe_csv=wanted.safe_csv,
         )
-        count = counted(wanted.count or usual, "record")
-        made = f"{count} of seed {more.seed}{_repaired(more)}"
+        made = f"{counted(count, 'record')} of seed {more.seed}{_repaired(more)}"
     if wanted.pictures:
         more.save_pictures()
     console.print(
         f"wrote {wanted.output}, {made} without training", _look_at(wanted.output, classes)
     )
+
+
+def _usual_count(generator: SavedGenerator) -> int:
+    """How many records are made by default without training."""
+    if isinstance(generator, SavedTableGenerator):
+        return usual_rows(generator.model.schema, records_of(generator.origin))
+    return MOST_IMAGES
 
 
 def _loss(made: Synthetic) -> str:

@@ -16,6 +16,7 @@ from pyarrow import parquet
 
 from dpntk import ReleasedSynthesizer
 from dpntk.common.errors import DpntkError, GeneratorError, OutputError, UntrustedSigner
+from dpntk.common.schema.columns.made import MadeColumn
 from dpntk.common.schema.image import ImageSchema
 from dpntk.generate import (
     PointSettings,
@@ -27,6 +28,7 @@ from dpntk.generate import (
     points_to,
     sample_to,
 )
+from dpntk.generate.defaults import usual_rows
 from dpntk.generate.output.provenance import warn_of_noise
 from dpntk.generate.pipeline import chosen_settings, default_settings
 from dpntk.release import Release, open_any, open_release
@@ -220,6 +222,27 @@ def test_what_a_kind_of_release_does_not_have_is_refused_before_training(
             generate(release, tmp_path / "a", **options)  # type: ignore[arg-type]
         assert "\n" not in str(refusal.value)
     assert not (tmp_path / "a").exists()
+
+
+def test_a_small_release_of_long_texts_does_not_fill_the_disk_unasked(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = tuple(
+        MadeColumn(f"text {n}", "x" * 990 + "{number}", place=n) for n in range(10)
+    )  # fmt: skip
+    opened = open_any(write_small_release("table", tmp_path / "release.h5"))
+    assert isinstance(opened.release, Release)
+    guarantee = replace(opened.release.guarantee, records=10**6)
+    schema = replace(PEOPLE, made=made)
+    large = replace(opened, release=replace(opened.release, schema=schema, guarantee=guarantee))
+    with monkeypatch.context() as patch:
+        patch.setattr("dpntk.generate.pipeline.fit_table", lambda *_, **__: pytest.fail("begun"))
+        with pytest.raises(GeneratorError, match="could take 10 GB: say how many with count"):
+            generate(large, tmp_path / "a")
+    few = generate(large, tmp_path / "a", count=3, settings=SETTINGS["table"])
+    assert few.generator is not None
+    assert len(few.records()) == 3
+    assert usual_rows(schema, 1000) == 1000
 
 
 def test_mistakes_are_one_line(tmp_path: Path) -> None:

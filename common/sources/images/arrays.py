@@ -67,7 +67,7 @@ class ArraySource:
         """
         with opened_npz(path) as (_, archive):
             members = archive.namelist()
-        x, y = _names(members, options.split, f"{path}: holds no array named")
+        x, y = _names(members, options.split, path, "array")
         images = ArrayFile.open_member(path, x)
         labels = None if y is None else ArrayFile.open_member(path, y)
         return cls._open(images, labels, options)
@@ -95,7 +95,7 @@ class ArraySource:
             SchemaError: sizes or classes are not supported.
         """
         files = (file.name for file in folder.iterdir())
-        x, y = _names(files, options.split, f"{folder}: holds no .npy file named")
+        x, y = _names(files, options.split, folder, ".npy file")
         images = ArrayFile.open(folder / f"{x}.npy")
         labels = None if y is None else ArrayFile.open(folder / f"{y}.npy")
         return cls._open(images, labels, options)
@@ -191,13 +191,32 @@ def holds_npz_parts(folder: AnyPath) -> bool:
     return any((folder / name).is_file() for name in ("train.npz", "test.npz"))
 
 
-def _names(files: Iterable[str], split: str, missing: str) -> tuple[str, str | None]:
-    """The names of the arrays of images and labels: those of the split, or of the whole."""
+def _names(files: Iterable[str], split: str, where: AnyPath, kind: str) -> tuple[str, str | None]:
+    """The names of the arrays of images and labels: those of the split, or of the whole.
+
+    Args:
+        files: the names of all arrays, with `.npy`.
+        split: "train" or "test".
+        where: an archive or a folder.
+        kind: what an array is there, for messages.
+
+    Raises:
+        DataError: the images are missing, or both a whole and a part could be meant.
+    """
     there = set(files)
+    kinds = [name for name in ("x", "x_train", "x_test") if f"{name}.npy" in there]
+    if "x" in kinds and len(kinds) > 1:
+        # Otherwise a single record in one of them would decide whether the others are read.
+        raise DataError(
+            f"{where}: holds x and {kinds[1]}: keep either x, or x_train and x_test, in one place"
+        )
     x, y = (f"x_{split}", f"y_{split}") if f"x_{split}.npy" in there else ("x", "y")
     if f"{x}.npy" not in there:
         held = ", ".join(sorted(file[:-4] for file in there if file.endswith(".npy")))
-        raise DataError(f"{missing} {x}: images are x and labels y, but there is {held[:300]}")
+        raise DataError(
+            f"{where}: holds no {kind} named {x}: images are x and labels y, but there is "
+            f"{held[:300]}"
+        )
     return x, y if f"{y}.npy" in there else None
 
 

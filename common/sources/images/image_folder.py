@@ -263,6 +263,30 @@ def require_no_images_beside(part: AnyPath, folder: AnyPath) -> None:
         )
 
 
+def require_nothing_beside(folder: AnyPath, kind: str) -> None:
+    """Refuse images and folders beside data of another kind, which alone is read.
+
+    Guarantee:
+        No record decides whether others are read: a single file of such data would make everything
+        beside it passed over. (docs/privacy/proofs.md, statement 3.)
+
+    Args:
+        folder: holds the data.
+        kind: what they are, in the plural.
+
+    Raises:
+        DataError: there are images or folders, which would be read without these data.
+    """
+    folders = [f"{name}/" for name in folders_in(folder)]
+    loose = len(_FolderListing.of(folder))
+    if beside := [*folders[:1], *([counted(loose, "image")] if loose else [])]:
+        raise DataError(
+            f"{folder}: holds {' and '.join(beside)} beside {kind}: what lies beside such data is "
+            "read without them, and not with them: move either elsewhere, or give the one file "
+            "that is meant"
+        )
+
+
 def notice_images_beside(folder: AnyPath, kind: str) -> None:
     """Report images of a folder that are not read, because it holds data of another kind."""
     if loose := len(_FolderListing.of(folder)):

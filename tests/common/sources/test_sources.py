@@ -8,6 +8,7 @@ import shutil
 import threading
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -27,9 +28,13 @@ from tests.helpers.data_sets import (
     LABELS,
     RECORDS,
     encoded,
+    idx_bytes,
     joined,
+    tar_members,
     write_folder,
     write_idx,
+    write_parquet,
+    write_tar,
 )
 from tests.helpers.memory import growth
 
@@ -89,17 +94,65 @@ def test_a_folder_with_an_archive_for_each_part(tmp_path: Path) -> None:
         open_source(tmp_path)
 
 
-def test_images_beside_other_data_are_named(
+def test_images_beside_other_data_are_named_if_they_are_only_compared(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    compared = SourceOptions(only_compared=True)
     np.savez(tmp_path / "train.npz", x=IMAGES, y=LABELS)
-    assert len(open_source(tmp_path)) == len(IMAGES)
+    assert len(open_source(tmp_path, compared)) == len(IMAGES)
     assert "passed over" not in capsys.readouterr().err
     for name in ("0.png", "1.jpg"):
         (tmp_path / name).write_bytes(b"")
-    assert len(open_source(tmp_path)) == len(IMAGES)
+    assert len(open_source(tmp_path, compared)) == len(IMAGES)
     said = capsys.readouterr().err
     assert "read the .npz archives, and passed over 2 images beside them" in said
+
+
+ONE_RECORD: dict[str, Callable[[Path], object]] = {
+    "one.parquet": lambda path: write_parquet(path, [encoded(IMAGES[0])], LABELS[:1]),
+    "one.tar": lambda path: write_tar(path, tar_members(IMAGES[:1], LABELS[:1])),
+    "train.npz": lambda path: np.savez(path, x=IMAGES[:1], y=LABELS[:1]),
+    "x.npy": lambda path: np.save(path, IMAGES[:1]),
+    "train-images-idx3-ubyte": lambda path: path.write_bytes(idx_bytes(IMAGES[:1])),
+    "data_batch_1.bin": lambda path: path.write_bytes(b"0" * 3073),
+}
+
+
+@pytest.mark.parametrize("name", ONE_RECORD)
+@pytest.mark.parametrize(
+    ("beside", "said"),
+    [("", "12 images"), ("cats", "cats/"), ("train", "train/")],
+    ids=["images", "class folders", "parts"],
+)
+def test_one_file_does_not_hide_the_images_beside_it(
+    tmp_path: Path, name: str, beside: str, said: str
+) -> None:
+    (tmp_path / beside).mkdir(exist_ok=True)
+    for number, image in enumerate(IMAGES[:12]):
+        (tmp_path / beside / f"{number}.png").write_bytes(encoded(image))
+    options = SourceOptions(class_names=("cats", "dogs") if beside == "cats" else ("all",))
+    assert len(open_source(tmp_path, options)) == 12
+    ONE_RECORD[name](tmp_path / name)
+    with pytest.raises(DataError, match=f"holds {said} beside .*: move either elsewhere"):
+        open_source(tmp_path, options)
+
+
+def test_arrays_of_a_part_do_not_hide_those_of_the_whole(tmp_path: Path) -> None:
+    folder, archive = tmp_path / "data", tmp_path / "data.npz"
+    folder.mkdir()
+    for names in (("x", "y"), ("x", "y", "x_train", "y_train"), ("x", "x_test")):
+        arrays: dict[str, Any] = {name: IMAGES if name[0] == "x" else LABELS for name in names}
+        np.savez(archive, **arrays)
+        for name, array in arrays.items():
+            np.save(folder / name, array)
+        for path in (folder, archive):
+            if len(names) == 2 and "y" in names:
+                assert len(open_source(path)) == len(IMAGES)
+                continue
+            with pytest.raises(DataError, match=r"holds x and x_t.*: keep either x, or x_train"):
+                open_source(path)
+        for file in folder.iterdir():
+            file.unlink()
 
 
 def test_npz_with_values_from_0_to_1(tmp_path: Path) -> None:
