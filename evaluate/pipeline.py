@@ -28,7 +28,7 @@ from .images.frechet import FeatureMetric
 from .images.records import LabelFiles, LabelledImages, read_real, read_synthetic
 from .images.report import ImageEvaluation
 from .images.utility import LINEAR, measure
-from .provenance import confirmed, described
+from .provenance import confirmed, heading_of
 from .report import REAL, Evaluation
 from .tables.attacks import Attackers
 from .tables.baselines import INDEPENDENT, independent_columns
@@ -177,7 +177,7 @@ def _of_tables(request: _Request[Path | Frame], options: TableOptions) -> TableE
     tables = _synthetic_tables(request, options)
     training_sets: dict[str, list[Table]] = {}
     for table in tables:
-        training_sets.setdefault(described(table.provenance), []).append(table)
+        training_sets.setdefault(heading_of(table.provenance), []).append(table)
     kinds = len(training_sets)
     known = tables[0].schema
     held_out = read_real_table(request.test, "test", known)
@@ -244,7 +244,7 @@ def _of_images(request: _Request[Path], module: Path | None, labels: LabelFiles)
     (folder,) = request.synthetic
     records = _with_known_origin(folder, read_synthetic(folder), request)
     held_out = read_real(request.test, "test", records, labels.test, labels.columns)
-    training_sets = {described(records.provenance): records}
+    training_sets = {heading_of(records.provenance): records}
     if request.baseline is not None:
         real = read_real(request.baseline, "train", records, labels.baseline, labels.columns)
         _note_if_one({"pixels": real.pixels}, {"pixels": held_out.pixels})

@@ -46,7 +46,7 @@ def is_distilled(provenance: Mapping[str, Any]) -> bool:
     return "kernel" in provenance
 
 
-def described(provenance: Mapping[str, Any]) -> str:
+def heading_of(provenance: Mapping[str, Any]) -> str:
     """Describe synthetic records, as the heading of a row of a table."""
     private = is_private(provenance)
     if private is None:

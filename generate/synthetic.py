@@ -20,7 +20,7 @@ from .images.export import (
     write_synthetic,
 )
 from .images.inducing_points import PointSettings, find_points
-from .images.pictures import pictures
+from .images.pictures import zip_of_pictures
 from .images.sampling import require_no_condition
 from .output import generator_file
 from .output.folder import require_replaceable
@@ -87,7 +87,7 @@ class Synthetic:
         """
         require_pictures(True, is_table=self.schema is not None)
         archive, beside = self.path / PICTURES, self.path / IMAGES
-        content = pictures(*read_images(self.path))
+        content = zip_of_pictures(*read_images(self.path))
         mode = stat.S_IMODE(beside.stat().st_mode)  # the pictures get the permissions of the images
         write_atomically(archive, content, mode=mode)
         return archive

@@ -289,7 +289,8 @@ class JointFeatures:
             aim = self.moments.target
             larger = "" if aim is None else f" with a target {aim[1]} times as large"
             parts.append(f"products of columns of weight {self.moment_weight:.3g}{larger}")
-        return f"{', '.join(parts[:-1])}{',' * (len(parts) > 1)} and {parts[-1]}".lstrip()
+        *others, last = parts
+        return f"{', '.join(others)}, and {last}" if others else f"and {last}"
 
     def spec(self) -> dict[str, Any]:
         """Everything beside `weights` that is needed to rebuild the map, as plain JSON."""

@@ -41,6 +41,6 @@ def command(embeddings: tuple[Path, ...], output: Path, overwrite: bool) -> None
     warning(f"{output} is SENSITIVE: it is not private, and only you can read it (0600)")
     console.print(
         "from now on release from the sum only: the parts' ledgers do not hear of it",
-        f"next: dpntk release {typed(output)} --eps 1{' --compose' * released}"
+        f"next: dpntk release {typed(output)} --eps 1{' --compose' if released else ''}"
         f"{elsewhere(RELEASE, f'{output.stem}-release.h5')}",
     )

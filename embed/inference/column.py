@@ -340,8 +340,8 @@ class SeenColumn(RedactedRepr):
         if self.needs_commas:
             say = argument("decimal", ",")
             decimal = f"they look like numbers with a decimal comma (if they are, say {say}"
-            groups = "; if it is between thousands, write 12345 for 12,345" * self.has_groups
-            return f"{decimal}{groups})"
+            groups = "; if it is between thousands, write 12345 for 12,345"
+            return f"{decimal}{groups if self.has_groups else ''})"
         if self.of_codes:
             return (
                 "they look like codes, with zeros before them, and are too many to list (list "

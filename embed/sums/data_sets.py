@@ -48,7 +48,7 @@ class Member:
     ledger: Ledger
 
 
-Registry = dict[str, dict[str, Member]]
+DataSets = dict[str, dict[str, Member]]
 """Maps the name of a data set, then the digest of an embedding's sums, to the embedding."""
 
 
@@ -216,7 +216,7 @@ def _enter(names: Iterable[str], embedding: Embedding, path: Path) -> None:
     write_atomically(place, canonical_json(document).encode(), mode=SENSITIVE_MODE)
 
 
-def _read(path: Path) -> Registry:
+def _read(path: Path) -> DataSets:
     """The registry's contents; empty if there is certainly no registry."""
     try:
         path.lstat()

@@ -126,15 +126,14 @@ def points_of(table: Table) -> Points:
     parts: list[NDArray[np.float64]] = []
     for column in table.schema.columns:
         values = table.columns[column.name]
-        if column.lower is None or column.upper is None:
+        if not column.kind.numeric:
             encoder = OneHotEncoder(
                 categories=[np.arange(UNLISTED, len(column.categories))], sparse_output=False
             )
             parts.append(encoder.fit_transform(values[:, None]) / np.sqrt(2))
             continue
         absent = np.isnan(values)
-        scaled = (np.clip(values, column.lower, column.upper) - column.lower) / (
-            column.upper - column.lower
-        )
+        lower, upper = column.bounds
+        scaled = (np.clip(values, lower, upper) - lower) / (upper - lower)
         parts.append(np.column_stack([np.where(absent, 0.0, scaled), absent]))
     return np.hstack(parts)

@@ -8,7 +8,7 @@ from typing import Final
 
 from ...common.sources.tables.frames import Frame
 from ..distilled import SupportSet, read_points
-from ..provenance import described, is_distilled
+from ..provenance import heading_of, is_distilled
 from .scores import Scores, score_more_classes, score_two_classes
 from .table import Table
 from .task import Task
@@ -45,7 +45,7 @@ def regression_rows(
             points = read_points(folder, table.provenance, len(task.classes), size)
             scores = {KERNEL_REGRESSION: _scores(points, held_out, task)}
             run = Run(points.count, points.count, points.count, scores)
-            runs.setdefault(described(table.provenance), []).append(run)
+            runs.setdefault(heading_of(table.provenance), []).append(run)
     return [Row(f"{kind}: {KERNEL_REGRESSION}", tuple(some)) for kind, some in runs.items()]
 
 

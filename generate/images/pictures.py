@@ -20,7 +20,7 @@ _BEGINNING: Final = (1980, 1, 1, 0, 0, 0)
 """The earliest time that a ZIP archive can hold, so that the same images give the same bytes."""
 
 
-def pictures(
+def zip_of_pictures(
     images: NDArray[np.uint8], labels: NDArray[np.int64], classes: tuple[str, ...]
 ) -> bytes:
     """A ZIP archive in which an image is named `CLASS/000123.png`, by its place among all images.

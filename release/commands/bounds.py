@@ -75,10 +75,11 @@ def command(
     for column in found.schema.columns:
         if column.name in draft.private and column.name not in found.private:
             console.print(f"{column.name}: {column.lower:g} to {column.upper:g}")
-    before, spent = len(found.schema.spent) > 1, found.schema.spent[-1]
+    spent = found.schema.spent[-1]
+    beside = ", beside what was spent before" if len(found.schema.spent) > 1 else ""
     console.print(
         f"wrote {output}: epsilon {promised(epsilon)} was spent on bounds, delta "
-        f"{promised(spent.delta)}, {adjacency.value}{', beside what was spent before' * before}"
+        f"{promised(spent.delta)}, {adjacency.value}{beside}"
     )
     bounded = typed(output)
     if found.private:

@@ -66,7 +66,7 @@ _WHITENED: Final = 100, 10
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Shares(RedactedRepr):
+class Contributions(RedactedRepr):
     """What records contribute: a x^T + b y^T to J, h, and s t^T to U, each in its public scale.
 
     Attributes:
@@ -115,7 +115,7 @@ class SupportLoss:
 
     Attributes:
         points: X.
-        shapes: of the sums of `Shares` over records.
+        shapes: of the sums of `Contributions` over records.
     """
 
     def __init__(
@@ -158,7 +158,7 @@ class SupportLoss:
         if self._directions is not None:
             self._sliced_directions = SlicedMatrix(self._directions, 1)
 
-    def shares(self, records: Tensor, targets: Tensor) -> Shares:
+    def shares(self, records: Tensor, targets: Tensor) -> Contributions:
         """What each record of a batch contributes.
 
         Args:
@@ -182,7 +182,7 @@ class SupportLoss:
         direction = (residual / length.clamp_min(1e-300) * DIRECTION).round_() / DIRECTION
         own = v * slopes.second * (self._unit / self._own_unit)
         seen = seen * (length * _WEIGHT)
-        return Shares(of_record, of_rest, records, rest, own, seen, direction)
+        return Contributions(of_record, of_rest, records, rest, own, seen, direction)
 
     def gradient(self, of_records: Tensor, own: Tensor, seen: Tensor) -> Tensor:
         """The gradient of a batch, from the sums of its records' shares, noisy or not.

@@ -27,10 +27,8 @@ from ..mechanism.discrete_gaussian import discrete_gaussian
 from ..mechanism.gaussian import SMOOTHING
 from ..mechanism.subsampled_gaussian import LARGEST_SAMPLED_MULTIPLIER
 from .class_means import ClassMeans
-from .gradients import DIRECTION, REST, Shares, SupportLoss
+from .gradients import DIRECTION, REST, Contributions, SupportLoss
 
-LEVELS: Final = VALUE_LEVELS
-"""Records are pixels divided by this: a power of two, so that nothing is rounded."""
 PLACES: Final = 1 << 16
 """Support points are multiples of 1 divided by this."""
 MOST_INPUTS: Final = 1 << 15
@@ -129,7 +127,7 @@ def exact_gradient(
     total = torch.zeros_like(step.points)
     for start in range(0, len(records), _CHUNK):
         part = slice(start, start + _CHUNK)
-        values = (torch.from_numpy(records[part]).double() - centre) / LEVELS
+        values = (torch.from_numpy(records[part]).double() - centre) / VALUE_LEVELS
         total += step.exact_gradient(values, targets[part])
     return total.numpy()
 
@@ -171,7 +169,7 @@ def clipped_sum(
         if isinstance(step, ClassMeans):
             pairs = [[step.whole(pixels, targets[part], ONE)]]
         else:
-            pairs = _whole(step.shares(pixels / LEVELS, targets[part]), clip_norm)
+            pairs = _whole(step.shares(pixels / VALUE_LEVELS, targets[part]), clip_norm)
         for total, products in zip(sums, pairs, strict=True):
             for left, right in products:
                 # Integers below 2^53, exact in whatever order they are multiplied and added up.
@@ -180,7 +178,7 @@ def clipped_sum(
     return np.concatenate([total.ravel() for total in sums])
 
 
-def _whole(found: Shares, clip_norm: float) -> list[list[tuple[Tensor, Tensor]]]:
+def _whole(found: Contributions, clip_norm: float) -> list[list[tuple[Tensor, Tensor]]]:
     """Clipped shares as products of integers: for each sum, pairs of (b, k) and (b, l)."""
     weights = clip_weights(found, clip_norm)[:, None]
     counts = weights > 0  # the others may not be finite
@@ -202,7 +200,7 @@ def _whole(found: Shares, clip_norm: float) -> list[list[tuple[Tensor, Tensor]]]
     ]
 
 
-def clip_weights(found: Shares, clip_norm: float) -> Tensor:
+def clip_weights(found: Contributions, clip_norm: float) -> Tensor:
     """Factors by which shares are shortened so that they are at most `clip_norm` when rounded.
 
     Returns:
@@ -218,7 +216,7 @@ def clip_weights(found: Shares, clip_norm: float) -> Tensor:
     return torch.where(fits & torch.isfinite(bound) & (room > 0.5), weights, 0.0)
 
 
-def _longest(found: Shares) -> Tensor:
+def _longest(found: Contributions) -> Tensor:
     """Upper bounds on the norms of shares, float64 (b,)."""
     a, b = found.of_record, found.of_rest
     of_record = sum_of_squares(a) * sum_of_squares(found.record)
@@ -232,7 +230,7 @@ def _longest(found: Shares) -> Tensor:
     return square_root((of_record + of_rest + 2.0 * both + others + error).clamp_min(0.0))
 
 
-def _rounding(found: Shares) -> Tensor:
+def _rounding(found: Contributions) -> Tensor:
     """The most that rounding can lengthen a share, in units of the sums: half of one for each."""
     lengths = [
         square_root(sum_of_squares(each)) for each in (found.record, found.rest, found.direction)

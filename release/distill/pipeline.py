@@ -82,8 +82,8 @@ def distill(
         ledger: the file that records what has been spent on these records; made if there is none.
         epsilon: the epsilon to spend; infinity means no noise and no clipping, and needs
             `not_private`.
-        delta: the delta to spend; below one over the number of records. `ledger.default_delta` if
-            None.
+        delta: the delta to spend; below one over the number of records. if None, that of
+            `dpntk.common.ledger.default_delta`.
         adjacency: which data sets are indistinguishable.
         settings: how to find the points.
         key: the key that signs the release; this machine's own (`own_key`) if None.

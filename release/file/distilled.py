@@ -23,7 +23,8 @@ DISTILLED_MECHANISM: Final = (
 NO_DISTILLED_MECHANISM: Final = "none: whole gradients over Poisson samples"
 NO_ACCOUNTANT: Final = "nothing to account for"
 VALUE_LEVELS: Final = 256
-"""A support point's values are pixels minus the centre, divided by this."""
+"""A support point's values are pixels minus the centre, divided by this: a power of two, so that
+nothing is rounded."""
 FARTHEST: Final = 8.0
 """The largest absolute value in a support point."""
 LARGEST_CLIP: Final = 1e6

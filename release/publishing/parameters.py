@@ -90,7 +90,7 @@ class PrivacyParameters:
             raise BudgetError(f"{weight}: it must be above 0")
 
     def delta_for(self, records: int) -> float:
-        """The delta of a release from this many records: as given, or `ledger.default_delta`."""
+        """The delta of a release from this many records: as given, or the default."""
         return default_delta(self.adjacency, records) if self.delta is None else self.delta
 
     @property

@@ -12,8 +12,9 @@ from torch import Tensor
 
 from dpntk.common.features.infinite_ntk import ReluKernel
 from dpntk.common.features.kernel_ridge import class_targets
-from dpntk.release.distill.gradients import Shares, SupportLoss
-from dpntk.release.distill.mechanism import LEVELS, PLACES
+from dpntk.release.distill.gradients import Contributions, SupportLoss
+from dpntk.release.distill.mechanism import PLACES
+from dpntk.release.file.distilled import VALUE_LEVELS
 
 BIAS, RIDGE = 0.01, 1e-3
 
@@ -46,7 +47,7 @@ class Problem:
 
     @property
     def values(self) -> Tensor:
-        return (torch.from_numpy(self.records).double() - self.centre) / LEVELS
+        return (torch.from_numpy(self.records).double() - self.centre) / VALUE_LEVELS
 
 
 def draw_problem(
@@ -87,14 +88,14 @@ def plain_kernel(x: Tensor, z: Tensor, *, same: bool = False) -> Tensor:
     return torch.where(own, 2 * h_xx[:, None] + BIAS, values)
 
 
-def parts_of(found: Shares) -> tuple[Tensor, Tensor, Tensor]:
+def parts_of(found: Contributions) -> tuple[Tensor, Tensor, Tensor]:
     """What each record adds to the three sums, (b, k, D), (b, m) and (b, l, C)."""
     of_records = found.of_record[:, :, None] * found.record[:, None]
     of_records += found.of_rest[:, :, None] * found.rest[:, None]
     return of_records, found.own, found.seen[:, :, None] * found.direction[:, None]
 
 
-def written_out(found: Shares) -> Tensor:
+def written_out(found: Contributions) -> Tensor:
     """The same, one after the other, (b, all)."""
     return torch.cat([part.flatten(1) for part in parts_of(found)], dim=1)
 

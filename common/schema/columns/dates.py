@@ -89,7 +89,7 @@ class DateFormat:
         if not 0 < len(self.text) <= _LONGEST_FORMAT or not self.text.isprintable():
             raise SchemaError(f"format: a text of 1 to {_LONGEST_FORMAT} characters")
         names = [name for _, name in self._parts if name]
-        understood = "".join(text + f"%{name}" * bool(name) for text, name in self._parts)
+        understood = "".join(text + (f"%{name}" if name else "") for text, name in self._parts)
         if understood != self.text or not set(names) <= set(_DIRECTIVES):
             known = " ".join(f"%{name}" for name in _DIRECTIVES)
             raise SchemaError(f"format {self.text!r}: known are {known}; time zones are not read")

@@ -51,7 +51,7 @@ class DurationFormat:
         if len(self.text) > _LONGEST_FORMAT or not self.text.isprintable():
             raise SchemaError(f"format: a text of up to {_LONGEST_FORMAT} characters")
         names = self._names
-        understood = "".join(text + f"%{name}" * bool(name) for text, name in self._parts)
+        understood = "".join(text + (f"%{name}" if name else "") for text, name in self._parts)
         if self.text and (understood != self.text or names[:1] in ("", "f") or names not in _ORDER):
             raise SchemaError(
                 f"format {self.text!r}: known are %d %H %M %S %f, in this order and none left out "
@@ -131,7 +131,7 @@ class DurationFormat:
         return [texts[index] for index in place.tolist()]
 
     def _written(self, seconds: int) -> str:
-        sign, left = "-" * (seconds < 0), abs(seconds)
+        sign, left = "-" if seconds < 0 else "", abs(seconds)
         if not self.text:
             days, left = divmod(left, DAY)
             hours, minutes, rest = left // 3600, left // 60 % 60, left % 60

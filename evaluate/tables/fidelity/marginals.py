@@ -86,10 +86,11 @@ def binned(table: Table, column: Column, bins: int = BINS) -> NDArray[np.int64]:
     The one before it stands for categories that are not listed.
     """
     values = table.columns[column.name]
-    if column.lower is None or column.upper is None:
+    if not column.kind.numeric:
         beyond = len(column.categories) - UNLISTED + values
         return np.where(values < 0, beyond, values).astype(np.int64)
-    share = (np.nan_to_num(values) - column.lower) / (column.upper - column.lower)
+    lower, upper = column.bounds
+    share = (np.nan_to_num(values) - lower) / (upper - lower)
     found = np.clip(np.floor(share * bins), 0, bins - 1).astype(np.int64)
     return np.where(np.isnan(values), bins, found)
 

@@ -29,13 +29,14 @@ def wasserstein_distance(table: Table, other: Table) -> float | None:
 
 def _of_column(table: Table, other: Table, column: Column) -> float | None:
     """The distance over the declared range; None for categories, or if all are missing."""
-    if column.lower is None or column.upper is None:
+    if not column.kind.numeric:
         return None
+    lower, upper = column.bounds
     values = [one.columns[column.name] for one in (table, other)]
-    there = [np.clip(some[~np.isnan(some)], column.lower, column.upper) for some in values]
+    there = [np.clip(some[~np.isnan(some)], lower, upper) for some in values]
     if not all(map(len, there)):
         return None
-    return float(stats.wasserstein_distance(*there)) / (column.upper - column.lower)
+    return float(stats.wasserstein_distance(*there)) / (upper - lower)
 
 
 WASSERSTEIN: Final = Metric(

@@ -66,7 +66,7 @@ class NoisyTable:
     together: float | None = None
 
 
-class Estimate(NamedTuple):
+class CorrelationEstimate(NamedTuple):
     """What is known of a correlation.
 
     Attributes:
@@ -119,12 +119,12 @@ class PairCopulas:
         together = {each.pair: each.together for each in tables if each.together is not None}
         return cls(dict(zip(logs, posterior, strict=True)), variance, together)
 
-    def correlation(self, pair: Pair) -> Estimate | None:
+    def correlation(self, pair: Pair) -> CorrelationEstimate | None:
         """What is known of the correlation of a pair; None if it had no table."""
         if (chances := self.angles.get(pair)) is None:
             return None
         mean = float(chances @ _CORRELATIONS)
-        return Estimate(mean, float(chances @ np.square(_CORRELATIONS - mean)))
+        return CorrelationEstimate(mean, float(chances @ np.square(_CORRELATIONS - mean)))
 
     def shares(self, pair: Pair, rows: Shares, columns: Shares) -> Shares:
         """The posterior mean of the shares of cells of two numbers.
@@ -142,7 +142,7 @@ class PairCopulas:
         return found.clip(_EXACT)
 
 
-def table_of(correlation: float, rows: Shares, columns: Shares) -> Shares:
+def cell_shares(correlation: float, rows: Shares, columns: Shares) -> Shares:
     """The shares of cells of two numbers with a Gaussian copula, (r, s).
 
     Args:

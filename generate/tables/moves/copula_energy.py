@@ -21,7 +21,7 @@ import torch
 from torch import Tensor
 
 from ..dependence.attenuation import ProductEvidence, attenuated
-from ..dependence.copula import PairCopulas, table_of
+from ..dependence.copula import PairCopulas, cell_shares
 from ..dependence.correlation_matrix import LEAST_EIGENVALUE, as_correlations
 from ..dependence.normal_scores import NormalScores
 from ..dependence.score_correlations import combined
@@ -85,7 +85,7 @@ class CopulaEnergy:
         self._wanted = torch.zeros_like(noisy)
         for one, other in self._pairs:
             (rows, of_rows), (columns, of_columns) = own[one], own[other]
-            cells = table_of(float(correlations[one, other]), rows, columns)
+            cells = cell_shares(float(correlations[one, other]), rows, columns)
             product = float(of_rows @ cells @ of_columns)
             self._wanted[one, other] = self._wanted[other, one] = product
         self._theta = torch.where(known, -torch.linalg.inv(correlations), 0.0)

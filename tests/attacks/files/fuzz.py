@@ -41,7 +41,7 @@ from dpntk.common.storage.synthetic_folder import PROVENANCE
 from dpntk.embed import Embedding, TangentOptions, embed, load_embedding, save_embedding
 from dpntk.evaluate.distilled import read_points
 from dpntk.evaluate.images.records import read_synthetic
-from dpntk.evaluate.provenance import described, is_distilled
+from dpntk.evaluate.provenance import heading_of, is_distilled
 from dpntk.evaluate.tables.table import is_table, read_synthetic_table
 from dpntk.generate import load_generator
 from dpntk.generate.distilled import export_points
@@ -260,7 +260,7 @@ def _read_provenance(path: Path) -> bytes:
         provenance = records.provenance
         if is_distilled(provenance):
             read_points(path.parent, provenance, records.classes, records.pixels.shape[1])
-    return f"{described(provenance)} {is_private(provenance)}".encode("utf-8", "replace")
+    return f"{heading_of(provenance)} {is_private(provenance)}".encode("utf-8", "replace")
 
 
 KINDS = {

@@ -11,7 +11,7 @@ import pytest
 from PIL import Image
 
 from dpntk.common.sources import SourceOptions, open_source
-from dpntk.generate.images.pictures import class_folders, pictures
+from dpntk.generate.images.pictures import class_folders, zip_of_pictures
 from tests.conftest import Command, refused
 
 IMAGES = np.random.default_rng(0).integers(0, 256, (11, 8, 8), dtype=np.uint8)
@@ -21,8 +21,8 @@ LABELS = np.arange(11) % 2
 @pytest.mark.parametrize("colour", [False, True], ids=["grey", "colour"])
 def test_what_is_unpacked_is_a_data_set_again(tmp_path: Path, colour: bool) -> None:
     images = np.stack([IMAGES, IMAGES // 2, 255 - IMAGES], axis=-1) if colour else IMAGES
-    content = pictures(images, LABELS, ("moray, eel", "chat gris"))
-    assert content == pictures(images, LABELS, ("moray, eel", "chat gris"))
+    content = zip_of_pictures(images, LABELS, ("moray, eel", "chat gris"))
+    assert content == zip_of_pictures(images, LABELS, ("moray, eel", "chat gris"))
     with zipfile.ZipFile(io.BytesIO(content)) as archive:
         assert archive.namelist()[:3] == [
             "moray, eel/00.png",
@@ -39,7 +39,7 @@ def test_what_is_unpacked_is_a_data_set_again(tmp_path: Path, colour: bool) -> N
 
 
 def test_images_of_one_class_lie_side_by_side() -> None:
-    with zipfile.ZipFile(io.BytesIO(pictures(IMAGES, LABELS * 0, ("0",)))) as archive:
+    with zipfile.ZipFile(io.BytesIO(zip_of_pictures(IMAGES, LABELS * 0, ("0",)))) as archive:
         assert archive.namelist() == [f"{place:02}.png" for place in range(11)]
         assert np.array_equal(np.asarray(Image.open(archive.open("07.png"))), IMAGES[7])
 

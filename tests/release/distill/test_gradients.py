@@ -9,7 +9,7 @@ import torch
 
 from dpntk.common.errors import BudgetError
 from dpntk.release.distill.class_means import ClassMeans
-from dpntk.release.distill.gradients import REST, Shares, require_memory
+from dpntk.release.distill.gradients import REST, Contributions, require_memory
 from dpntk.release.distill.products import SlicedMatrix
 from tests.helpers.problems import beside_records, draw_problem, parts_of, plain_gradients
 
@@ -92,7 +92,7 @@ def test_a_records_numbers_do_not_depend_on_its_company() -> None:
     for index in range(0, 64, 7):
         row = slice(index, index + 1)
         alone = loss.shares(problem.values[row], problem.record_targets[row])
-        for field in fields(Shares):
+        for field in fields(Contributions):
             assert torch.equal(getattr(whole, field.name)[row], getattr(alone, field.name))
 
 

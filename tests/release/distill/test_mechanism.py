@@ -13,9 +13,8 @@ from numpy.typing import NDArray
 
 from dpntk.common.errors import BudgetError
 from dpntk.release.distill.class_means import ClassMeans
-from dpntk.release.distill.gradients import REST, Shares
+from dpntk.release.distill.gradients import REST, Contributions
 from dpntk.release.distill.mechanism import (
-    LEVELS,
     ONE,
     PLACES,
     _longest,
@@ -25,6 +24,7 @@ from dpntk.release.distill.mechanism import (
     noise_sigma,
     noisy_sums,
 )
+from dpntk.release.file.distilled import VALUE_LEVELS
 from tests.helpers.problems import Problem, draw_problem, plain_gradients, written_out
 
 CLIPS = [1e-6, 0.05, 100.0]
@@ -113,7 +113,7 @@ def test_class_means_contribute_a_record_of_length_one() -> None:
         assert np.flatnonzero(found.any(1)).tolist() in ([], [problem.record_targets[i].argmax()])
 
 
-def shares_of(problem: Problem, rows: slice = slice(None)) -> Shares:
+def shares_of(problem: Problem, rows: slice = slice(None)) -> Contributions:
     return problem.loss.shares(problem.values[rows], problem.record_targets[rows])
 
 
@@ -137,7 +137,7 @@ def test_a_norm_that_is_a_small_difference_is_not_taken_for_smaller() -> None:
     a = torch.randn(200, 4, generator=random, dtype=torch.float64) / 4
     b = a * (1 + 2.0**-52 * torch.randint(0, 9, a.shape, generator=random).double())
     nothing = torch.zeros(200, 1, dtype=torch.float64)
-    found = Shares(a, b, record, -record, nothing, nothing, nothing)
+    found = Contributions(a, b, record, -record, nothing, nothing, nothing)
     bounds = _longest(found).tolist()
     for i in range(200):
         differences = [
@@ -223,6 +223,6 @@ def test_sigma_is_rounded_up() -> None:
 
 def test_records_are_read_about_their_centre() -> None:
     problem = draw_problem()
-    assert float(problem.values.min()) == -problem.centre / LEVELS
+    assert float(problem.values.min()) == -problem.centre / VALUE_LEVELS
     moved = replace(problem, centre=0)
     assert not np.array_equal(sums_of(problem, 0.05), sums_of(moved, 0.05))

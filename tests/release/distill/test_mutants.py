@@ -19,7 +19,7 @@ from dpntk.common.sources import open_source
 from dpntk.release.distill import descent, mechanism, optimiser
 from dpntk.release.distill import ledger as distilled_ledger
 from dpntk.release.distill.class_means import ClassMeans
-from dpntk.release.distill.gradients import Shares
+from dpntk.release.distill.gradients import Contributions
 from dpntk.release.distill.optimiser import State
 from dpntk.release.distill.products import SlicedMatrix
 from dpntk.release.distill.progress import RunFolder
@@ -63,7 +63,7 @@ def start_from_records(monkeypatch: pytest.MonkeyPatch) -> None:
 def one_record_not_clipped(monkeypatch: pytest.MonkeyPatch) -> None:
     right = mechanism.clip_weights
 
-    def all_but_the_first(found: Shares, clip_norm: float) -> torch.Tensor:
+    def all_but_the_first(found: Contributions, clip_norm: float) -> torch.Tensor:
         weights = right(found, clip_norm)
         weights[0] = float(weights[0] > 0)
         return weights
@@ -75,7 +75,7 @@ def clipped_together(monkeypatch: pytest.MonkeyPatch) -> None:
     """The longest share of a batch decides for all of them."""
     right = mechanism._longest
 
-    def longest(found: Shares) -> torch.Tensor:
+    def longest(found: Contributions) -> torch.Tensor:
         bounds = right(found)
         return torch.full_like(bounds, float(bounds.amax()))
 
@@ -86,7 +86,7 @@ def only_the_part_of_the_record_is_clipped(monkeypatch: pytest.MonkeyPatch) -> N
     """Forgets that the loss depends on the support points through the inverse as well."""
     right = mechanism._longest
 
-    def part(found: Shares) -> torch.Tensor:
+    def part(found: Contributions) -> torch.Tensor:
         return right(replace(found, own=found.own * 0, seen=found.seen * 0))
 
     monkeypatch.setattr(mechanism, "_longest", part)

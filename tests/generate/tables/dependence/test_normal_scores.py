@@ -8,7 +8,7 @@ import torch
 from numpy.typing import NDArray
 from scipy.stats import norm, rankdata
 
-from dpntk.generate.tables.dependence.copula import table_of
+from dpntk.generate.tables.dependence.copula import cell_shares
 from dpntk.generate.tables.dependence.normal_scores import NormalScores
 
 ROWS = 200_000
@@ -54,7 +54,7 @@ def test_products_of_scores_follow_from_the_correlation(correlation: float) -> N
     (rows, of_rows), (columns, of_columns) = (each.in_parts() for each in scores)
     assert len(rows) <= 48 < len(scores[0].values)
     assert rows.sum() == pytest.approx(1)
-    expected = of_rows @ table_of(correlation, rows, columns) @ of_columns
+    expected = of_rows @ cell_shares(correlation, rows, columns) @ of_columns
     product = float((scores[0](made).double() * scores[1](made).double()).mean())
     assert expected == pytest.approx(product, abs=0.01)
 
