@@ -48,7 +48,7 @@ MOST_TIMES: Final = 5
 """The largest factor of a target with which sums of products stay exact (`embed/exact`)."""
 _TIMES: Final = 3
 """The default factor of a target. With more, everything else would be lost in the noise, and a
-prediction needs that, too (benchmarks/ablations)."""
+prediction needs that, too (docs/ablations.md)."""
 
 Matrix = TypeVar("Matrix", Tensor, NDArray[np.float64])
 

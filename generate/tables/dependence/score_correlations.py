@@ -6,7 +6,7 @@ narrow numbers to a third of that of a table. So each counts by its precision. I
 to both instead, each would bring its own noise.
 
 The products are not quite those of a Gaussian copula: in tables of people they are off by about
-.03, and by a fifth of themselves (benchmarks/ablations, "Products and copulas"). That is the prior
+.03, and by a fifth of themselves (docs/ablations.md, "Products and copulas"). That is the prior
 of what only products say.
 """
 
