@@ -137,7 +137,7 @@ def make_hasty(patch: pytest.MonkeyPatch) -> None:
     patch.setattr("dpntk.generate.tables.reweighting._POOL", 2000)
     patch.setattr("dpntk.generate.tables.moves.swap._MOST_ROUNDS", 20)
     patch.setattr("dpntk.generate.tables.moves.resample._ROUNDS", 20)
-    patch.setattr("dpntk.generate.tables.moves.interactions._ROWS", 2000)
+    patch.setattr("dpntk.generate.tables.energies.interactions._ROWS", 2000)
 
 
 @pytest.fixture

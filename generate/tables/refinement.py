@@ -38,13 +38,13 @@ from ..kernels.mean_embedding import LOW_SIGNAL, released_mean
 from ..output.generator_file import Arrays, arrays_of_map
 from .dependence.product_departures import ReleasedMoments
 from .dependence.table_departures import ReleasedCounts
+from .energies.count import CountEnergy
+from .energies.goal import Departures, Goal
+from .energies.relu_features import ReluFeatures, has_relu_features
 from .marginals.matching import round_to_steps
 from .marginals.released import is_noise
 from .moves.base import Moves
 from .moves.conditioned import ConditionEnergy, Pool
-from .moves.count_energy import CountEnergy
-from .moves.goal import Departures, Goal
-from .moves.relu_features import ReluFeatures, has_relu_features
 from .moves.resample import ResamplingMoves
 from .moves.swap import SwapMoves
 from .representative import representative

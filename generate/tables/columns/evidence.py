@@ -21,9 +21,9 @@ from ....common.features.ntk.map import TangentFeatures
 from ....common.schema.table import TableSchema
 from ....release.file.model import Release
 from ...kernels.mean_embedding import MeanEmbedding
+from ..energies.goal import strength
+from ..energies.relu_features import ReluFeatures
 from ..marginals.matching import independent_rows
-from ..moves.goal import strength
-from ..moves.relu_features import ReluFeatures
 from .cells import Columns, Shares
 
 _ROWS: Final = 2_000

@@ -10,8 +10,8 @@ from torch import Tensor
 
 from ....common.display.console import Advance
 from ....common.runtime.threads import Each
-from .energy import Energy
-from .goal import Goal
+from ..energies.base import Energy
+from ..energies.goal import Goal
 from .metropolis import try_swaps_with
 
 

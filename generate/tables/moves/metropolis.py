@@ -16,9 +16,10 @@ from torch import Tensor
 
 from ....common.runtime.threads import Each, finish
 from ....common.schema.encoding import Block
-from .count_energy import CountEnergy
-from .energy import Energy
-from .relu_features import LinearForm
+from ..energies.base import Energy
+from ..energies.count import CountEnergy
+from ..energies.relu_features import LinearForm
+from ..energies.row_copies import copy_rows, exchange_rows
 
 _PAIRS: Final = 1024
 """Pairs of rows in a batch: with fewer, threads wait for the interpreter; with many more, the
@@ -97,13 +98,6 @@ def try_replacements(
     _share(replace, records.split(2 * _PAIRS), random, each)
 
 
-def exchange_rows(one: Tensor, other: Tensor, rows: Tensor) -> None:
-    """Swap some rows, int64 (m,), of two tensors, in place."""
-    given = one.index_select(0, rows)
-    _copy_rows(rows, rows, (other, one))
-    other.index_copy_(0, rows, given)
-
-
 def _swap_halves(
     form: LinearForm,
     records: Tensor,
@@ -137,7 +131,7 @@ def _swap_halves(
         chosen, moved = pairs[taken], torch.cat([taken, taken + len(pairs)])
         exchange_rows(one, other, chosen)
         new = (new_sums, sums), (new_square, square), (new_value, value)
-        _copy_rows(rows[moved], moved, *new)
+        copy_rows(rows[moved], moved, *new)
         for gains in further:
             gains.accept(block, chosen)
 
@@ -161,7 +155,7 @@ def _replace_values(
     new_value = form.value(new_sums, new_square)
     chosen = _accepted(new_value - value, random)
     whole = (new, records), (new_sums, sums), (new_square, square), (new_value, value)
-    _copy_rows(chosen, chosen, *whole)
+    copy_rows(chosen, chosen, *whole)
     copies = None if tables is None else tables.copy_gains(records, others)
     for block in blocks:
         place = block.place
@@ -178,8 +172,8 @@ def _replace_values(
             gain += copies.gain(block, rows, source)
         taken = _accepted(gain, random)
         chosen = rows[taken]
-        _copy_rows(chosen, chosen, (new, old))
-        _copy_rows(chosen, taken, (new_sums, sums), (new_square, square), (new_value, value))
+        copy_rows(chosen, chosen, (new, old))
+        copy_rows(chosen, taken, (new_sums, sums), (new_square, square), (new_value, value))
         if copies is not None:
             copies.accept(block, chosen, source[taken])
 
@@ -212,9 +206,3 @@ def _accepted(gain: Tensor, random: np.random.Generator) -> Tensor:
     """Which of some moves are made, with probability min(1, exp(gain)): int64 (m,)."""
     chance = torch.from_numpy(-random.standard_exponential(len(gain), dtype=np.float32))
     return (chance < gain).nonzero()[:, 0]
-
-
-def _copy_rows(rows: Tensor, by: Tensor, *pairs: tuple[Tensor, Tensor]) -> None:
-    """Copy some rows of each first tensor to rows of the second: indexing takes twice as long."""
-    for new, old in pairs:
-        old.index_copy_(0, rows, new.index_select(0, by))

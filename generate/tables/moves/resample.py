@@ -6,12 +6,12 @@ Noise hides every single column of such a class, but not its mean feature as a w
     P(x)  ~  P_0(x) exp <theta, phi(x)>.
 
 P_0 has the columns of all classes, shifted and widened according to the mean feature of the class
-(`columns.tilts`). Their dependence follows a tree of the tables of all classes (`count_energy`), if
-there are any, because the class's own tables are lost in noise. It is only a tree, because a row of
-the class may be an outlier in many columns at once: there, the small effects of hundreds of pairs,
-learnt where rows are frequent, would add up. The mean feature of all classes is left out of P_0, as
-it would suppress what is particular to the class. So are products of numbers: they matter most for
-outliers, and so does their noise.
+(`columns.tilts`). Their dependence follows a tree of the tables of all classes (`energies.count`),
+if there are any, because the class's own tables are lost in noise. It is only a tree, because a row
+of the class may be an outlier in many columns at once: there, the small effects of hundreds of
+pairs, learnt where rows are frequent, would add up. The mean feature of all classes is left out of
+P_0, as it would suppress what is particular to the class. So are products of numbers: they matter
+most for outliers, and so does their noise.
 
 theta maximises <theta, mu> - log E_0 exp <theta, phi> - ridge / 2 ||theta||^2, with mu the released
 mean feature. Choosing among rows drawn from P_0 in advance is not enough: a rare class lies where
@@ -31,9 +31,9 @@ from torch import Tensor
 
 from ....common.display.console import Advance
 from ....common.runtime.threads import Each
+from ..energies.count import CountEnergy
+from ..energies.goal import Goal
 from .base import Moves
-from .count_energy import CountEnergy
-from .goal import Goal
 from .metropolis import try_replacements
 
 RIDGE: Final = 0.07

@@ -29,13 +29,13 @@ from torch import Tensor
 
 from ....common.display.console import Advance
 from ....common.runtime.threads import Each, finish
-from ..dependence.attenuation import ProductEvidence
+from ..copulas.attenuation import ProductEvidence
+from ..energies.correlation import CorrelationEnergy
+from ..energies.count import CountEnergy
+from ..energies.goal import Departures, Goal
+from ..energies.interaction import InteractionEnergy
+from ..energies.interactions import find_interactions
 from .base import Moves
-from .correlation_energy import CorrelationEnergy
-from .count_energy import CountEnergy
-from .goal import Departures, Goal
-from .interaction_energy import InteractionEnergy
-from .interactions import find_interactions
 from .metropolis import try_swaps
 
 _WINDOW: Final = 10

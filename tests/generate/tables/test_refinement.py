@@ -26,13 +26,13 @@ from dpntk.embed import FeatureOptions, FourierOptions, HermiteOptions, TangentO
 from dpntk.generate import load_generator
 from dpntk.generate.kernels.mean_embedding import pooled_mean, released_mean
 from dpntk.generate.tables import refinement as refinement_module
+from dpntk.generate.tables.energies.goal import STRENGTH, Goal, strength
+from dpntk.generate.tables.energies.relu_features import ReluFeatures, has_relu_features
 from dpntk.generate.tables.export import SavedTableGenerator, write_table
 from dpntk.generate.tables.generators.knots import TableGenerator, TableGeneratorSpec
 from dpntk.generate.tables.marginals.matching import match_marginals
 from dpntk.generate.tables.marginals.released import marginals_of
-from dpntk.generate.tables.moves.goal import STRENGTH, Goal, strength
 from dpntk.generate.tables.moves.metropolis import try_replacements, try_swaps
-from dpntk.generate.tables.moves.relu_features import ReluFeatures, has_relu_features
 from dpntk.generate.tables.moves.resample import ResamplingMoves
 from dpntk.generate.tables.moves.swap import SwapMoves
 from dpntk.generate.tables.refinement import Refinement, refinement_of

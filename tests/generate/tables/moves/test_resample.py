@@ -17,8 +17,8 @@ from dpntk.common.schema.table import TableSchema
 from dpntk.embed import SourceOptions, TangentOptions, embed
 from dpntk.generate.tables import refinement as refinement_module
 from dpntk.generate.tables.dependence.table_departures import ReleasedCounts
-from dpntk.generate.tables.moves.count_energy import CountEnergy
-from dpntk.generate.tables.moves.goal import Goal
+from dpntk.generate.tables.energies.count import CountEnergy
+from dpntk.generate.tables.energies.goal import Goal
 from dpntk.generate.tables.moves.resample import ResamplingMoves
 from dpntk.generate.tables.refinement import Refinement, refinement_of
 from dpntk.release import PrivacyParameters

@@ -25,10 +25,10 @@ from dpntk.common.sources.options import SourceOptions
 from dpntk.embed import TangentOptions, embed
 from dpntk.generate.tables import refinement
 from dpntk.generate.tables.columns.estimation import estimate_columns
+from dpntk.generate.tables.energies.base import Energy
+from dpntk.generate.tables.energies.relu_features import ReluFeatures
 from dpntk.generate.tables.moves.conditioned import ConditionEnergy
-from dpntk.generate.tables.moves.energy import Energy
 from dpntk.generate.tables.moves.metropolis import try_swaps_with
-from dpntk.generate.tables.moves.relu_features import ReluFeatures
 from dpntk.generate.tables.moves.swap import SwapMoves
 from dpntk.generate.tables.refinement import refinement_of
 from dpntk.generate.tables.rows import conditional

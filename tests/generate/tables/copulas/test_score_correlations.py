@@ -6,8 +6,8 @@ import pytest
 import torch
 from torch import Tensor
 
-from dpntk.generate.tables.dependence.score_correlations import combined
-from tests.generate.tables.dependence.test_attenuation import (
+from dpntk.generate.tables.copulas.score_correlations import combined
+from tests.generate.tables.copulas.test_attenuation import (
     CORRELATIONS,
     evidence,
     gaussian,

@@ -15,7 +15,7 @@ import torch
 from torch import Tensor
 
 from ....common.schema.encoding import Block
-from ..dependence.correlation_matrix import as_correlations
+from ..copulas.correlation_matrix import as_correlations
 from ..dependence.product_departures import EXACT, Departure, ReleasedMoments
 from ..dependence.product_pooling import pooled_products
 from .learning_rates import LearningRates

@@ -8,8 +8,8 @@ import torch
 from numpy.typing import NDArray
 from scipy.stats import norm, rankdata
 
-from dpntk.generate.tables.dependence.copula import cell_shares
-from dpntk.generate.tables.dependence.normal_scores import NormalScores
+from dpntk.generate.tables.copulas.copula import cell_shares
+from dpntk.generate.tables.copulas.normal_scores import NormalScores
 
 ROWS = 200_000
 

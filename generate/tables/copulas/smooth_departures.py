@@ -25,9 +25,9 @@ import torch
 from numpy.typing import NDArray
 
 from ....common.features.marginals.cells import MarginalColumn
+from ..dependence.table_departures import SharesOf
 from ..marginals.denoising import mixture_weights
 from .copula import Pair
-from .table_departures import SharesOf
 
 _WAVES: Final = 6
 """The most waves of each number."""

@@ -15,12 +15,12 @@ from dpntk.common.schema.columns.column import Column
 from dpntk.common.schema.encoding import blocks_of
 from dpntk.common.schema.table import TableSchema
 from dpntk.embed import TangentOptions
-from dpntk.generate.tables.moves import interactions
-from dpntk.generate.tables.moves.contrasts import Contrasts
-from dpntk.generate.tables.moves.goal import Goal
-from dpntk.generate.tables.moves.interaction_energy import InteractionEnergy
-from dpntk.generate.tables.moves.interactions import Interactions, direction, find_interactions
-from dpntk.generate.tables.moves.relu_features import ReluFeatures
+from dpntk.generate.tables.energies import interactions
+from dpntk.generate.tables.energies.contrasts import Contrasts
+from dpntk.generate.tables.energies.goal import Goal
+from dpntk.generate.tables.energies.interaction import InteractionEnergy
+from dpntk.generate.tables.energies.interactions import Interactions, direction, find_interactions
+from dpntk.generate.tables.energies.relu_features import ReluFeatures
 from dpntk.generate.tables.moves.swap import SwapMoves
 from dpntk.generate.tables.rows.values import records_of
 from tests.helpers.tables import PEOPLE, encoded_people

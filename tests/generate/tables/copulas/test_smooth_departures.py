@@ -11,19 +11,19 @@ from numpy.typing import NDArray
 from scipy.stats import multivariate_normal
 
 from dpntk.common.features.marginals.cells import MarginalColumn, MarginalGroup
-from dpntk.generate.tables.dependence.smooth_departures import (
+from dpntk.generate.tables.copulas.smooth_departures import (
     _PRIORS,
     CopulaResidual,
     SmoothDepartures,
     _under_each_prior,
     waves_of,
 )
-from dpntk.generate.tables.dependence.table_departures import shares_among
-from dpntk.generate.tables.dependence.table_posterior import (
+from dpntk.generate.tables.copulas.table_posterior import (
     TableObservation,
     copulas_of,
     posterior_tables,
 )
+from dpntk.generate.tables.dependence.table_departures import shares_among
 
 ROWS = 20_000
 FIRST, SECOND = MarginalColumn(0, 1, 64, -1), MarginalColumn(1, 1, 64, -1)

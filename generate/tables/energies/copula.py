@@ -1,12 +1,12 @@
 """The energy of a Gaussian copula of all numbers of a class.
 
 Tables of two numbers in few cells determine the correlation of their normal scores
-(`dependence.copula`) and little else. As targets, their cells would leave out what lies within
+(`copulas.copula`) and little else. As targets, their cells would leave out what lies within
 them: among cells of an eighth of all rows each, a correlation of .95 becomes .9. And the
 correlations of all pairs, each with its own noise, may be those of no table at all. So they are
 replaced by the nearest correlation matrix, of which weak correlations are made weaker where
-products of numbers say so (`dependence.attenuation`), and which may be combined with what each
-product says (`dependence.score_correlations`); and the log density of rows gets the
+products of numbers say so (`copulas.attenuation`), and which may be combined with what each
+product says (`copulas.score_correlations`); and the log density of rows gets the
 quadratic form of that copula in their normal scores. Its coefficients are then learnt as rows move,
 like those of the other energies, with the same kind of ridge: noise over prior variance.
 """
@@ -20,12 +20,12 @@ from typing import Final
 import torch
 from torch import Tensor
 
-from ..dependence.attenuation import ProductEvidence, attenuated
-from ..dependence.copula import PairCopulas, cell_shares
-from ..dependence.correlation_matrix import LEAST_EIGENVALUE, as_correlations
-from ..dependence.normal_scores import NormalScores
-from ..dependence.score_correlations import combined
-from .correlation_energy import ProductGains
+from ..copulas.attenuation import ProductEvidence, attenuated
+from ..copulas.copula import PairCopulas, cell_shares
+from ..copulas.correlation_matrix import LEAST_EIGENVALUE, as_correlations
+from ..copulas.normal_scores import NormalScores
+from ..copulas.score_correlations import combined
+from .correlation import ProductGains
 from .learning_rates import LearningRates
 
 _LEAST: Final = 1e-3

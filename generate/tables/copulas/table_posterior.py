@@ -21,10 +21,10 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from ....common.features.marginals.cells import MarginalColumn, MarginalGroup
+from ..dependence.table_departures import SharesOf
 from ..marginals.denoising import table_shares
 from .copula import NoisyTable, Pair, PairCopulas
 from .smooth_departures import CopulaResidual, SmoothDepartures, waves_of
-from .table_departures import SharesOf
 
 _EXACT: Final = 1e-9
 """Floor for shares of cells."""

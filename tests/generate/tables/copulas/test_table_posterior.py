@@ -11,14 +11,14 @@ import torch
 from numpy.typing import NDArray
 
 from dpntk.common.features.marginals.cells import MarginalColumn, MarginalGroup
-from dpntk.generate.tables.dependence.table_departures import SharesOf, shares_among
-from dpntk.generate.tables.dependence.table_posterior import (
+from dpntk.generate.tables.copulas.table_posterior import (
     Lacking,
     TableObservation,
     copulas_of,
     known_together,
     posterior_tables,
 )
+from dpntk.generate.tables.dependence.table_departures import SharesOf, shares_among
 
 ROWS = 20_000
 FIRST, SECOND = MarginalColumn(0, 1, 64, -1), MarginalColumn(1, 1, 64, -1)

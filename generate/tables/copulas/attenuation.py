@@ -20,8 +20,8 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from ..dependence.product_departures import Departure, ReleasedMoments
 from .normal_scores import NormalScores
-from .product_departures import Departure, ReleasedMoments
 
 _SURE: Final = 2.0
 """The factor is so many standard deviations above its estimate."""

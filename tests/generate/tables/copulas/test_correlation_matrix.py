@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 
-from dpntk.generate.tables.dependence.correlation_matrix import as_correlations
+from dpntk.generate.tables.copulas.correlation_matrix import as_correlations
 
 
 def test_a_matrix_of_correlations_stays_as_it_is() -> None:

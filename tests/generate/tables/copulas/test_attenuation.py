@@ -11,12 +11,12 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from dpntk.common.features.moments import MomentFeatures
-from dpntk.generate.tables.dependence.attenuation import (
+from dpntk.generate.tables.copulas.attenuation import (
     ProductEvidence,
     attenuated,
     weak_factor,
 )
-from dpntk.generate.tables.dependence.normal_scores import NormalScores
+from dpntk.generate.tables.copulas.normal_scores import NormalScores
 from dpntk.generate.tables.dependence.product_departures import (
     Departure,
     ReleasedMoments,

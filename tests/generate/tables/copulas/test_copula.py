@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy.stats import multivariate_normal, norm
 
-from dpntk.generate.tables.dependence.copula import NoisyTable, PairCopulas, Shares
+from dpntk.generate.tables.copulas.copula import NoisyTable, PairCopulas, Shares
 from dpntk.generate.tables.marginals.denoising import table_shares
 
 ROWS = np.array([0.1, 0.25, 0.05, 0.2, 0.15, 0.25])

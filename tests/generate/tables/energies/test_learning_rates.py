@@ -11,16 +11,16 @@ import torch
 from dpntk.common.features.marginals.map import MarginalFeatures
 from dpntk.common.features.moments import MomentFeatures
 from dpntk.common.schema.encoding import blocks_of
-from dpntk.generate.tables.dependence.copula import NoisyTable, PairCopulas
+from dpntk.generate.tables.copulas.copula import NoisyTable, PairCopulas
 from dpntk.generate.tables.dependence.product_departures import ReleasedMoments
 from dpntk.generate.tables.dependence.table_departures import ReleasedCounts
-from dpntk.generate.tables.moves.contrasts import Contrasts
-from dpntk.generate.tables.moves.copula_energy import CopulaEnergy
-from dpntk.generate.tables.moves.correlation_energy import CorrelationEnergy
-from dpntk.generate.tables.moves.count_energy import CountEnergy
-from dpntk.generate.tables.moves.interaction_energy import InteractionEnergy
-from dpntk.generate.tables.moves.interactions import Interactions
-from dpntk.generate.tables.moves.learning_rates import LearningRates
+from dpntk.generate.tables.energies.contrasts import Contrasts
+from dpntk.generate.tables.energies.copula import CopulaEnergy
+from dpntk.generate.tables.energies.correlation import CorrelationEnergy
+from dpntk.generate.tables.energies.count import CountEnergy
+from dpntk.generate.tables.energies.interaction import InteractionEnergy
+from dpntk.generate.tables.energies.interactions import Interactions
+from dpntk.generate.tables.energies.learning_rates import LearningRates
 from tests.helpers.tables import PEOPLE, encoded_people
 
 TARGET = torch.tensor([0.3, -0.5, 0.7], dtype=torch.float64)

@@ -18,7 +18,7 @@ from dpntk.common.schema.encoding import blocks_of
 from dpntk.common.schema.table import TableSchema
 from dpntk.embed import SourceOptions, TangentOptions, embed
 from dpntk.generate.tables.dependence.table_departures import ReleasedCounts
-from dpntk.generate.tables.moves.count_energy import CountEnergy
+from dpntk.generate.tables.energies.count import CountEnergy
 from dpntk.generate.tables.refinement import Refinement, refinement_of
 from dpntk.release import PrivacyParameters
 from dpntk.release.publishing.pipeline import unrecorded_release

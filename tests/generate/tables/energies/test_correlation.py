@@ -18,9 +18,9 @@ from dpntk.common.schema.encoding import NumericEncoding, blocks_of
 from dpntk.common.schema.table import TableSchema
 from dpntk.embed import Embedding, SourceOptions, TangentOptions, embed
 from dpntk.generate.kernels.mean_embedding import released_mean
-from dpntk.generate.tables.dependence import attenuation
+from dpntk.generate.tables.copulas import attenuation
 from dpntk.generate.tables.dependence.product_departures import Departure, ReleasedMoments
-from dpntk.generate.tables.moves.correlation_energy import CorrelationEnergy, ProductGains
+from dpntk.generate.tables.energies.correlation import CorrelationEnergy, ProductGains
 from dpntk.generate.tables.refinement import refinement_of
 from dpntk.release import PrivacyParameters, Release
 from dpntk.release.mechanism.gaussian import NoiseScale, NoisySums

@@ -1,4 +1,4 @@
-"""Energy gains of moves under the energy of tables of columns (`count_energy`).
+"""Energy gains of moves under the energy of tables of columns (`count`).
 
 Each row's cell in every table is kept, so that a changed value updates only few of them.
 """

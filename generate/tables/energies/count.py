@@ -7,7 +7,7 @@ penalty: the noise variance over the variance of the table's departure from inde
 from the released shares minus the noise (empirical Bayes). So a table of independent columns has no
 effect, and a cell that hardly any row occupies has little. Tables of two numbers have a smaller
 ridge, because they can be denoised better: neighbouring cells are alike if the two depend on each
-other as Gaussian numbers do (`dependence.copula`).
+other as Gaussian numbers do (`copulas.copula`).
 
 Columns that determine one another would hardly be matched by single swaps. So rows, and the
 coefficients, are initialised along the tree of the most informative pairs (Chow and Liu 1968,
@@ -25,9 +25,15 @@ from torch import Tensor
 
 from ....common.features.marginals.cells import MarginalGroup
 from ....common.schema.encoding import Block
-from ..dependence.attenuation import ProductEvidence
+from ..copulas.attenuation import ProductEvidence
+from ..copulas.copula import PairCopulas
+from ..copulas.table_posterior import (
+    Lacking,
+    TableObservation,
+    copulas_of,
+    posterior_tables,
+)
 from ..dependence.chow_liu import TableShares, chow_liu_tree
-from ..dependence.copula import PairCopulas
 from ..dependence.table_departures import (
     CELL,
     ReleasedCounts,
@@ -36,13 +42,7 @@ from ..dependence.table_departures import (
     shares_among,
 )
 from ..dependence.table_pooling import PooledTables, pooled_tables
-from ..dependence.table_posterior import (
-    Lacking,
-    TableObservation,
-    copulas_of,
-    posterior_tables,
-)
-from .copula_energy import CopulaEnergy
+from .copula import CopulaEnergy
 from .count_moves import ColumnTables, CountCopyGains, CountSwapGains, RowCells
 from .learning_rates import LearningRates
 

@@ -17,16 +17,16 @@ from dpntk.common.schema.columns.column import Column
 from dpntk.common.schema.encoding import blocks_of
 from dpntk.common.schema.table import TableSchema
 from dpntk.embed import TangentOptions
-from dpntk.generate.tables.dependence.attenuation import ProductEvidence
-from dpntk.generate.tables.dependence.copula import NoisyTable, PairCopulas
+from dpntk.generate.tables.copulas.attenuation import ProductEvidence
+from dpntk.generate.tables.copulas.copula import NoisyTable, PairCopulas
 from dpntk.generate.tables.dependence.product_departures import (
     Departure,
     ReleasedMoments,
     mean_products,
 )
-from dpntk.generate.tables.moves.copula_energy import CopulaEnergy
+from dpntk.generate.tables.energies.copula import CopulaEnergy
+from dpntk.generate.tables.energies.relu_features import ReluFeatures
 from dpntk.generate.tables.moves.metropolis import try_swaps
-from dpntk.generate.tables.moves.relu_features import ReluFeatures
 
 ROWS = 4000
 SCHEMA = TableSchema(tuple(Column.continuous(name, 0.0, 1.0) for name in "abc"), None)

@@ -9,7 +9,7 @@ from ....common.schema.encoding import Block
 from .contrasts import Contrasts
 from .interactions import Interactions
 from .learning_rates import LearningRates
-from .metropolis import exchange_rows
+from .row_copies import exchange_rows
 
 
 class InteractionEnergy:
