@@ -169,32 +169,33 @@ def path_from(name: str, value: Location, *, refusal: type[DpntkError]) -> Path:
     return Path(value)
 
 
-def whole(
-    number: SupportsIndex,
-    what: str,
-    refusal: type[DpntkError],
+def whole_number(
+    name: str,
+    value: SupportsIndex,
     *,
     least: int = 0,
     most: int = MOST,
+    refusal: type[DpntkError],
 ) -> int:
     """A whole number in its range, as a plain int.
 
     Args:
-        number: as the user gave it.
-        what: its name, for the message.
-        refusal: the error to raise.
+        name: the argument's name.
+        value: as the user gave it.
         least: the smallest allowed value.
         most: the largest allowed value.
+        refusal: the error to raise.
 
     Raises:
         DpntkError: as `refusal`, if it is not such a number.
     """
     try:
-        found = least - 1 if isinstance(number, bool) else operator.index(number)
+        found = least - 1 if isinstance(value, bool) else operator.index(value)
     except TypeError:
         found = least - 1
     if not least <= found <= most:
-        raise refusal(f"{what} {number!r}: a whole number from {least} to {most:,} is wanted")
+        given = argument(name, value)
+        raise refusal(f"{given}: a whole number from {least} to {most:,} is wanted")
     return found
 
 
@@ -210,27 +211,27 @@ def seed_from(seed: SupportsIndex | None, refusal: type[DpntkError]) -> int:
     """
     if seed is None:
         return secrets.randbelow(MOST_SEED + 1)
-    return whole(seed, "seed", refusal, most=MOST_SEED)
+    return whole_number("seed", seed, most=MOST_SEED, refusal=refusal)
 
 
-def positive(
-    number: float, what: str, refusal: type[DpntkError], *, most: float = math.inf
+def positive_number(
+    name: str, value: float, *, most: float = math.inf, refusal: type[DpntkError]
 ) -> float:
     """A positive finite number, as a plain float.
 
     Args:
-        number: as the user gave it.
-        what: its name, for the message.
-        refusal: the error to raise.
+        name: the argument's name.
+        value: as the user gave it.
         most: the largest allowed value.
+        refusal: the error to raise.
 
     Raises:
         DpntkError: as `refusal`, if it is not such a number.
     """
-    if not _is_real(number) or not 0 < number <= most or number == math.inf:
+    if not _is_real(value) or not 0 < value <= most or value == math.inf:
         end = "" if most == math.inf else f", at most {most:g},"
-        raise refusal(f"{what} {number!r}: a number above 0{end} is wanted")
-    return float(number)
+        raise refusal(f"{argument(name, value)}: a number above 0{end} is wanted")
+    return float(value)
 
 
 def _is_real(number: object) -> bool:

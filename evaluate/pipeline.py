@@ -12,7 +12,7 @@ from typing import Any, Generic, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from ..common.arguments import MOST_SEED, Location, argument, path_from, require_kind, whole
+from ..common.arguments import MOST_SEED, Location, argument, path_from, require_kind, whole_number
 from ..common.display.console import notice, warning
 from ..common.display.representations import RedactedRepr
 from ..common.errors import DataError, ModuleError, SchemaError
@@ -131,7 +131,7 @@ def evaluate(
     module = None
     if metric_module is not None:
         module = path_from("metric_module", metric_module, refusal=ModuleError)
-    seed = whole(seed, "seed", DataError, most=MOST_SEED)
+    seed = whole_number("seed", seed, most=MOST_SEED, refusal=DataError)
     options = (TableOptions, NoneType)
     require_kind("tables", tables, options, "TableOptions", refusal=SchemaError)
     if not are_tables(folders, tables):

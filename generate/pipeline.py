@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from ..common.arguments import Location, argument, path_from, require_kind, whole
+from ..common.arguments import Location, argument, path_from, require_kind, whole_number
 from ..common.errors import GeneratorError, OutputError
 from ..common.features.base import FeatureMap
 from ..common.runtime.device import AUTO
@@ -99,7 +99,7 @@ def generate(
     folder = path_from("folder", folder, refusal=OutputError)
     if count is not None and points is not None:
         raise GeneratorError("give either a count of records or points, not both")
-    count = None if count is None else whole(count, "count", GeneratorError, least=1)
+    count = None if count is None else whole_number("count", count, least=1, refusal=GeneratorError)
     module = None if module is None else path_from("module", module, refusal=GeneratorError)
     opened = _opened(release)
     if holds_points(opened):

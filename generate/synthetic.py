@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from ..common.arguments import Location, argument, path_from, seed_from, whole
+from ..common.arguments import Location, argument, path_from, seed_from, whole_number
 from ..common.errors import GeneratorError, OutputError
 from ..common.schema.table import TableSchema
 from ..common.storage.atomic import write_atomically
@@ -165,7 +165,7 @@ def sample_to(
         OutputError: the folder cannot be written.
     """
     folder = path_from("folder", folder, refusal=OutputError)
-    count = whole(count, "count", GeneratorError, least=1)
+    count = whole_number("count", count, least=1, refusal=GeneratorError)
     seed = seed_from(seed, GeneratorError)
     sampling: dict[str, Any] = {"records": count, "seed": seed}
     repaired = schema = None

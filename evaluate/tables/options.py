@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
-from ...common.arguments import Location, positive, set_plain, whole
+from ...common.arguments import Location, positive_number, set_plain, whole_number
 from ...common.errors import DataError
 from ...common.schema.table import TableSchema
 
@@ -49,6 +49,10 @@ class TableOptions:
     def __post_init__(self) -> None:
         set_plain(
             self,
-            keep_negatives=positive(self.keep_negatives, "keep_negatives", DataError, most=1),
-            train_records=whole(self.train_records, "train_records", DataError, least=1),
+            keep_negatives=positive_number(
+                "keep_negatives", self.keep_negatives, most=1, refusal=DataError
+            ),
+            train_records=whole_number(
+                "train_records", self.train_records, least=1, refusal=DataError
+            ),
         )

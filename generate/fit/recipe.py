@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 from typing import Any, Final, TypedDict
 
-from ...common.arguments import argument, set_plain, whole
+from ...common.arguments import argument, set_plain, whole_number
 from ...common.errors import GeneratorError
 from ...common.features.base import FeatureMap
 from ...common.features.ntk.presets import LEARNING_RATE, PRESETS, fitting, presets_of, shape_of
@@ -93,7 +93,7 @@ class ComposedSettings(TrainingSettings):
                 other = argument("generator", GENERATORS[kind][1])
                 raise GeneratorError(f"{argument('code', self.code)}: it goes with {other}")
         else:
-            code = whole(self.code, "code", GeneratorError, most=_MOST_CODE)
+            code = whole_number("code", self.code, most=_MOST_CODE, refusal=GeneratorError)
             set_plain(self, code=code or USUAL_CODE)
 
     def rate(self, step: int) -> float:

@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import Final
 
-from ...common.arguments import MOST_SEED, positive, set_plain, whole
+from ...common.arguments import MOST_SEED, positive_number, set_plain, whole_number
 from ...common.display.representations import BriefRepr
 from ...common.errors import GeneratorError
 
@@ -41,10 +41,12 @@ class TrainingSettings(BriefRepr):
     def __post_init__(self) -> None:
         set_plain(
             self,
-            steps=whole(self.steps, "steps", GeneratorError, least=1),
-            batch=whole(self.batch, "batch", GeneratorError, least=2),
-            seed=whole(self.seed, "seed", GeneratorError, most=MOST_SEED),
-            learning_rate=positive(self.learning_rate, "learning_rate", GeneratorError),
+            steps=whole_number("steps", self.steps, least=1, refusal=GeneratorError),
+            batch=whole_number("batch", self.batch, least=2, refusal=GeneratorError),
+            seed=whole_number("seed", self.seed, most=MOST_SEED, refusal=GeneratorError),
+            learning_rate=positive_number(
+                "learning_rate", self.learning_rate, refusal=GeneratorError
+            ),
         )
 
     def rate(self, step: int) -> float:
@@ -69,5 +71,5 @@ class TableSettings(TrainingSettings):
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.marginals_loss != 0:
-            loss = positive(self.marginals_loss, "marginals_loss", GeneratorError)
+            loss = positive_number("marginals_loss", self.marginals_loss, refusal=GeneratorError)
             set_plain(self, marginals_loss=loss)

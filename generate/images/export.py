@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
-from ...common.arguments import seed_from, whole
+from ...common.arguments import seed_from, whole_number
 from ...common.display.representations import RedactedRepr
 from ...common.errors import GeneratorError
 from ...common.schema.preparation import AS_STORED, Preparation
@@ -66,7 +66,7 @@ class SavedImageGenerator(RedactedRepr):
             GeneratorError: a number is out of range, or there is a condition.
         """
         require_no_condition(where)
-        count = whole(count, "count", GeneratorError, least=1)
+        count = whole_number("count", count, least=1, refusal=GeneratorError)
         return self.draw(count, seed_from(seed, GeneratorError))
 
     def draw(self, count: int, seed: int) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:

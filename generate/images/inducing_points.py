@@ -18,7 +18,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from ...common.arguments import MOST_SEED, argument, positive, set_plain, whole
+from ...common.arguments import MOST_SEED, argument, positive_number, set_plain, whole_number
 from ...common.display.console import progress
 from ...common.errors import GeneratorError
 from ...common.features.infinite_ntk import ReluKernel, Slopes
@@ -61,14 +61,16 @@ class PointSettings:
     def __post_init__(self) -> None:
         set_plain(
             self,
-            per_class=whole(self.per_class, "per_class", GeneratorError, least=1),
-            steps=whole(self.steps, "steps", GeneratorError, least=1),
-            batch=whole(self.batch, "batch", GeneratorError, least=1),
-            seed=whole(self.seed, "seed", GeneratorError, most=MOST_SEED),
-            learning_rate=positive(self.learning_rate, "learning_rate", GeneratorError),
-            ridge=positive(self.ridge, "ridge", GeneratorError, most=LARGEST_RIDGE),
-            bias_variance=positive(
-                self.bias_variance, "bias_variance", GeneratorError, most=LARGEST_BIAS
+            per_class=whole_number("per_class", self.per_class, least=1, refusal=GeneratorError),
+            steps=whole_number("steps", self.steps, least=1, refusal=GeneratorError),
+            batch=whole_number("batch", self.batch, least=1, refusal=GeneratorError),
+            seed=whole_number("seed", self.seed, most=MOST_SEED, refusal=GeneratorError),
+            learning_rate=positive_number(
+                "learning_rate", self.learning_rate, refusal=GeneratorError
+            ),
+            ridge=positive_number("ridge", self.ridge, most=LARGEST_RIDGE, refusal=GeneratorError),
+            bias_variance=positive_number(
+                "bias_variance", self.bias_variance, most=LARGEST_BIAS, refusal=GeneratorError
             ),
         )
 

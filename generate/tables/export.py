@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from ...common.arguments import argument, seed_from, whole
+from ...common.arguments import argument, seed_from, whole_number
 from ...common.display.representations import RedactedRepr
 from ...common.errors import GeneratorError
 from ...common.schema.table import TableSchema
@@ -69,7 +69,7 @@ class SavedTableGenerator(RedactedRepr):
             GeneratorError: a number is out of range, too few rows fulfil the condition, or pandas
                 is not installed.
         """
-        count = whole(count, "count", GeneratorError, least=1)
+        count = whole_number("count", count, least=1, refusal=GeneratorError)
         rows = self.draw(count, seed_from(seed, GeneratorError), where).table
         return to_dataframe(rows, self.model.schema)
 

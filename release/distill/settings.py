@@ -12,7 +12,7 @@ from ...common.arguments import (
     number,
     require_kind,
     set_plain,
-    whole,
+    whole_number,
 )
 from ...common.errors import BudgetError
 from ...common.schema.image import PIXEL_LEVELS
@@ -97,7 +97,7 @@ class Settings:
         if not 0 <= self.averaging < 1:
             named = argument("averaging", self.averaging)
             raise BudgetError(f"{named}: it must be from 0 to below 1")
-        whole(self.seed, "seed", BudgetError, most=MOST_SEED)
+        whole_number("seed", self.seed, most=MOST_SEED, refusal=BudgetError)
 
     def to_json(self, *, clipped: bool = True) -> dict[str, Any]:
         """A plain mapping, as releases hold it.

@@ -103,14 +103,14 @@ def test_mistakes_are_one_line(tmp_path: Path) -> None:
         (lambda: evaluate(images, test=None), "test must be the path .* NoneType"),  # type: ignore[arg-type]
         (lambda: evaluate(images, test=images, baseline=3), "baseline must be the path .* int"),  # type: ignore[arg-type]
         (lambda: evaluate(images, test=images, release=3), "release must be the path .* int"),  # type: ignore[arg-type]
-        (lambda: evaluate(images, test=images, seed=-1), "seed -1: a whole number from 0"),
+        (lambda: evaluate(images, test=images, seed=-1), "seed=-1: a whole number from 0"),
         (lambda: evaluate(images, test=images, tables=table), "there are no table options"),
         (lambda: evaluate([images, images], test=images), "evaluate images one by one"),
         (lambda: evaluate(rows, test=rows, tables=table), "give the schema with schema"),
         (lambda: evaluate(rows, test=rows, tables={}), "tables must be TableOptions, .* dict"),  # type: ignore[arg-type]
         (lambda: evaluate(rows, test=rows, tables=TableOptions(3)), "schema must be a TableSchema"),  # type: ignore[arg-type]
-        (lambda: TableOptions(keep_negatives=2), "keep_negatives 2: a number above 0, at most 1,"),
-        (lambda: TableOptions(train_records=0), "train_records 0: a whole number from 1"),
+        (lambda: TableOptions(keep_negatives=2), "keep_negatives=2: a number above 0, at most 1,"),
+        (lambda: TableOptions(train_records=0), "train_records=0: a whole number from 1"),
     ]
     for call, message in wrong:
         with pytest.raises(DpntkError, match=message) as refusal:

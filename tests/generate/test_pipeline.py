@@ -183,15 +183,15 @@ REFUSED: dict[str, list[tuple[dict[str, object], str]]] = {
         ({"settings": TableSettings()}, "of images, which takes TrainingSettings"),
         ({"settings": 3}, "which takes TrainingSettings, not int"),
         ({"settings": {"step": 3}}, "settings: there is no 'step': there are recipe, generator, "),
-        ({"settings": {"steps": 0}}, "steps 0: a whole number from 1 "),
+        ({"settings": {"steps": 0}}, "steps=0: a whole number from 1 "),
         ({"settings": {"generator": "knots"}}, "generator='knots': .* images"),
         ({"settings": {"recipe": "poem"}}, "recipe='poem': it is paper"),
         ({"points": 3}, "points: PointSettings are wanted, not int"),
         ({"points": PointSettings(1), "count": 3}, "either a count of records or points"),
         ({"safe_csv": True}, "of images, of which no CSV is written"),
         ({"where": "class = 2"}, "where: images have no columns: keep those of a class by"),
-        ({"count": 0}, "count 0: a whole number from 1 "),
-        ({"count": "ten"}, "count 'ten': a whole number from 1 "),
+        ({"count": 0}, "count=0: a whole number from 1 "),
+        ({"count": "ten"}, "count='ten': a whole number from 1 "),
         ({"module": 3}, "module must be the path .* not of type int"),
     ],
     "table": [
@@ -263,17 +263,17 @@ def test_mistakes_are_one_line(tmp_path: Path) -> None:
         (lambda: load_generator(None), "generator must be the path .* NoneType"),  # type: ignore[arg-type]
         (lambda: load_generator(tmp_path), "no such file"),
         (lambda: sample_to(new, made, count=3), "load_generator .* not .*Path"),  # type: ignore[arg-type]
-        (lambda: sample_to(new, generator, count=-1), "count -1: a whole number"),
+        (lambda: sample_to(new, generator, count=-1), "count=-1: a whole number"),
         (lambda: sample_to(new, generator, count=3, safe_csv=True), "no CSV is written"),
         (lambda: points_to(new, generator, 3), "PointSettings are wanted"),  # type: ignore[arg-type]
-        (lambda: Synthetic(made, generator).sample(3, seed=-1), "seed -1: a whole number"),
-        (lambda: TrainingSettings(steps=0), "steps 0: a whole number from 1 "),
-        (lambda: TrainingSettings(seed=2**32), "seed 4294967296: a whole number from 0 "),
-        (lambda: TableSettings(learning_rate=float("nan")), "learning_rate nan: a number above 0"),
-        (lambda: TableSettings(marginals_loss=-1), "marginals_loss -1: a number above 0"),
-        (lambda: PointSettings("3"), "per_class '3': a whole number from 1 "),  # type: ignore[arg-type]
-        (lambda: PointSettings(3, ridge=1001), "ridge 1001: a number above 0, at most 1000, is "),
-        (lambda: PointSettings(3, bias_variance=1001), "bias_variance 1001: .* at most 1000, is "),
+        (lambda: Synthetic(made, generator).sample(3, seed=-1), "seed=-1: a whole number"),
+        (lambda: TrainingSettings(steps=0), "steps=0: a whole number from 1 "),
+        (lambda: TrainingSettings(seed=2**32), "seed=4294967296: a whole number from 0 "),
+        (lambda: TableSettings(learning_rate=float("nan")), "learning_rate=nan: a number above 0"),
+        (lambda: TableSettings(marginals_loss=-1), "marginals_loss=-1: a number above 0"),
+        (lambda: PointSettings("3"), "per_class='3': a whole number from 1 "),  # type: ignore[arg-type]
+        (lambda: PointSettings(3, ridge=1001), "ridge=1001: a number above 0, at most 1000, is "),
+        (lambda: PointSettings(3, bias_variance=1001), "bias_variance=1001: .* at most 1000, is "),
     ]
     for call, message in wrong:
         with pytest.raises(DpntkError, match=message) as refusal:

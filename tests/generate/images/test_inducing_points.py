@@ -100,5 +100,5 @@ def test_points_as_images_are_rounded_and_cut() -> None:
 def test_points_that_there_cannot_be(classes: int, per_class: int, message: str) -> None:
     with pytest.raises(GeneratorError, match=message):
         find_points(drawn(classes), PointSettings(per_class))
-    with pytest.raises(GeneratorError, match=r"per_class 0: a whole number from 1"):
+    with pytest.raises(GeneratorError, match=r"per_class=0: a whole number from 1"):
         PointSettings(0)

@@ -655,8 +655,8 @@ def test_another_entry_under_the_same_id_counts_as_well(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("wrong", "message"),
     [
-        ({"seed": 2**64}, "seed 18446744073709551616: a whole number from 0 to 4,294,967,295 "),
-        ({"seed": -1}, "seed -1: a whole number from 0 "),
+        ({"seed": 2**64}, "seed=18446744073709551616: a whole number from 0 to 4,294,967,295 "),
+        ({"seed": -1}, "seed=-1: a whole number from 0 "),
         ({"centre": 256}, "centre=256: it must be from 0 to 255"),
         ({"averaging": 1.0}, "averaging=1: it must be from 0 to below 1"),
         ({"smoothing": 17.0}, "smoothing=17: it must be from 0 to 16"),
