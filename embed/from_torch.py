@@ -32,7 +32,7 @@ from ..common.features.ntk.map import (
     TangentFeatures,
     to_grid,
 )
-from ..common.features.ntk.scattering import Front, Pixels
+from ..common.features.ntk.scattering import Pixels
 from ..common.schema.image import PIXEL_LEVELS
 
 _KINDS: Final[tuple[type[nn.Module], ...]] = (
@@ -54,7 +54,6 @@ def tangent_features_of(
     network: nn.Sequential,
     shape: Shape,
     *,
-    front: Front | None = None,
     levels: int = PIXEL_LEVELS,
 ) -> TangentFeatures:
     """Make a feature map from the layers and weights of a network.
@@ -80,7 +79,6 @@ def tangent_features_of(
             does not cover its weights.
         shape: shape of the network's input for one record: (values,), (channels, length) or
             (channels, height, width).
-        front: fixed transform before the network; none if None.
         levels: largest integer in a record.
 
     Returns:
@@ -94,8 +92,6 @@ def tangent_features_of(
     wanted = "a tuple of whole numbers, such as (784,) or (1, 28, 28)"
     require_kind("shape", shape, tuple, wanted, refusal=SchemaError)
     shape = tuple(integer("a side", side, wanted, refusal=SchemaError) for side in shape)
-    front = Pixels(math.prod(shape)) if front is None else front
-    require_kind("front", front, Front, "what make_front makes", refusal=SchemaError)
     levels = integer("levels", levels, "a whole number, such as 255", refusal=SchemaError)
     if not len(network):
         raise SchemaError("the network has no layers: a linear layer comes last")
@@ -118,7 +114,7 @@ def tangent_features_of(
         shape=shape,
         outputs=last.out_features,
         levels=levels,
-        front=front,
+        front=Pixels(math.prod(shape)),
     )
 
 

@@ -273,10 +273,6 @@ MISTAKES: dict[str, tuple[Callable[[Any], Any], str]] = {
     ),
     "no network": (lambda _: embed.tangent_features_of(nn.Sequential(), (64,)), "comes last"),
     "a size for a shape": (lambda _: embed.tangent_features_of(NETWORK, 64), "such as (784,)"),
-    "a front by name": (
-        lambda _: embed.tangent_features_of(NETWORK, (64,), front="pixels"),
-        "what make_front makes",
-    ),
 }
 
 
