@@ -6,6 +6,7 @@
     single     = "not" single  |  "(" either ")"  |  comparison
     comparison = sum relation sum  |  column relation category
                | column [ "not" ] "in" "(" category { "," category } ")"
+               | column [ "not" ] "in" "(" sum { "," sum } ")"
                | column "is" [ "not" ] "missing"
     sum        = [ "-" ] term { ( "+" | "-" ) term }
     term       = number [ "*" column ]  |  column  |  date, such as 2023-12-25T18:30
@@ -230,8 +231,17 @@ class _Parser:
         outside = self._take("word", "not")
         self.expect("word", "in")
         if isinstance(column, Column) and column.kind.numeric:
-            raise _NotUnderstood(f"column {column.name!r} has no categories to be in")
+            found = self._equal_to_any(column)
+            return found.negated if outside else found
         return self._among(column, self._several(column), inside=not outside)
+
+    def _equal_to_any(self, column: Column) -> Condition:
+        self.expect("sign", "(")
+        equal = [self._compared(_Sum({column.name: 1.0}), "=", self._sum())]
+        while self._take("sign", ","):
+            equal.append(self._compared(_Sum({column.name: 1.0}), "=", self._sum()))
+        self.expect("sign", ")")
+        return equal[0] if len(equal) == 1 else Either(tuple(equal))
 
     def _several(self, column: Column | LookupColumn) -> set[int]:
         self.expect("sign", "(")
