@@ -69,8 +69,9 @@ class Columns:
         numbers where all others lack them, though noise hides each single one of its cells.
         """
         found = []
-        for marginal, size in zip(self.marginals, self.sizes, strict=True):
-            seen = (marginal.posterior_mean > 0).any(axis=0) | (marginal.noise.min() * size > 1)
+        for marginal in self.marginals:
+            seen = np.any(marginal.posterior_mean > 0, axis=0)
+            seen |= marginal.hides_even_share
             if isinstance(marginal.block.encoding, NumericEncoding):
                 seen[: marginal.points] |= not seen[: marginal.points].any()
             found.append(seen)

@@ -4,10 +4,11 @@ The shares of a class are a softmax of u + d, where u is shared by all classes a
 Neighbouring numbers are about equally frequent, with occasional jumps (spikes are usual), numbers
 are seldom missing, and classes differ by little or, in some columns, by much.
 
-On a logarithmic scale, neighbouring numbers are expected to differ in frequency by what a trend
-says. The logarithms of shares by a trend are a parabola that opens downwards, as those of a normal
-or an exponential distribution. Without it, noise in cells far from all numbers would be believed,
-and the largest ones decide on the mean.
+On a logarithmic scale, and on any other where noise would hide each of equally frequent cells,
+neighbouring numbers are expected to differ in frequency by what a trend says. The logarithms of
+shares by a trend are a parabola that opens downwards, as those of a normal or an exponential
+distribution. Without it, noise in cells far from all numbers would be believed, and the largest
+ones decide on the mean.
 """
 
 from __future__ import annotations
@@ -115,13 +116,16 @@ class ColumnPrior:
 
 
 def has_trend(marginal: ColumnMarginal) -> bool:
-    """Whether numbers are on a logarithmic scale, and the most frequent one is no lone spike.
+    """Whether the cells of a number are expected to follow a trend.
 
-    Such a scale mostly is wider than the numbers. On others bounds are nearer, and numbers are
-    frequent up to there. Zeros say nothing of how frequent other amounts are; next to them, a trend
-    would have it that small ones are.
+    A logarithmic scale mostly is wider than the numbers. On others bounds are nearer, and numbers
+    are frequent up to there; they follow a trend only where noise would hide each cell, so that
+    none can be said to be empty. If the most frequent number is a lone spike, there is no trend:
+    zeros say nothing of how frequent other amounts are; next to them, a trend would have it that
+    small ones are.
     """
-    if marginal.points < _FEWEST or marginal.block.column.transform is Transform.NONE:
+    linear = marginal.block.column.transform is Transform.NONE
+    if marginal.points < _FEWEST or (linear and not marginal.hides_even_share):
         return False
     shares, noise = marginal.together
     numbers = shares[: marginal.points]

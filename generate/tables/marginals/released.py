@@ -59,6 +59,11 @@ class ColumnMarginal:
         """Whether the shares have no noise, or have been denoised (`estimate_columns`)."""
         return not self.noise.any()
 
+    @property
+    def hides_even_share(self) -> bool:
+        """Whether noise would hide each cell in every class, if all were equally frequent."""
+        return bool(self.noise.min() * self.shares.shape[1] > 1)
+
     @cached_property
     def posterior_mean(self) -> NDArray[np.float64]:
         """The posterior mean shares, float64 (classes, cells).

@@ -6,12 +6,10 @@ import math
 from dataclasses import replace
 
 import numpy as np
-import pytest
 import torch
 from torch import Tensor
 
-from dpntk.common.errors import GeneratorError
-from dpntk.embed import FeatureOptions, FourierOptions, SourceOptions, TangentOptions, embed
+from dpntk.embed import FeatureOptions, FourierOptions, SourceOptions, embed
 from dpntk.generate.kernels.plain_mmd import PlainMMD
 from dpntk.generate.kernels.reweighted_mmd import ReweightedDistance
 from dpntk.release import PrivacyParameters, Release
@@ -88,9 +86,3 @@ def test_weights_leave_the_noise_floor_as_it_is() -> None:
     assert distance.noise_floor == PlainMMD(noisy, CPU).noise_floor
     per_frequency = distance.weights().detach() * 2 * CLASSES * (0.6 / 12) ** 2
     assert math.isclose(distance.noise_floor, float(per_frequency.sum()), rel_tol=1e-5)
-
-
-def test_other_features_are_refused_in_one_line() -> None:
-    release, _ = released(TangentOptions(width=5, front="pixels"))
-    with pytest.raises(GeneratorError, match=r"objective='pearl': .* embed with kind='rff'"):
-        ReweightedDistance(release, CPU)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
@@ -76,6 +78,20 @@ def said(
         total += ((odds + 4.2) / 1.5) ** 2 / 2
         total += huber((missing[1:, 0] - numbers[1:].mean(axis=1)) / 0.6)
     return total
+
+
+def test_linear_scales_have_a_trend_where_noise_hides_every_cell(
+    marginals: tuple[ColumnMarginal, ...],
+) -> None:
+    (linear,) = (m for m in marginals if m.block.column.name == "age")
+    assert not has_trend(linear)
+    even = 1 / linear.shares.shape[1]
+    for noise, trend in (([0.9 * even, 9 * even], False), ([1.1 * even, 9 * even], True)):
+        assert has_trend(replace(linear, noise=np.array(noise))) == trend
+    # But for zeros, which stand alone.
+    shares = np.full_like(linear.shares, 0.01)
+    shares[:, 0] = 0.9
+    assert not has_trend(replace(linear, shares=shares, noise=np.full(2, 1.1 * even)))
 
 
 def test_all_columns_at_once_are_the_sum_of_each(marginals: tuple[ColumnMarginal, ...]) -> None:
