@@ -189,6 +189,9 @@ def _of_tables(request: _Request[Path | Frame], options: TableOptions) -> TableE
         options.target,
     )
     task = replace(task, published=options.published)
+    if not task.measures:
+        names = f"{argument('target')} names a column to predict"
+        notice(f"without a label nothing is predicted: {names}")
     if request.baseline is not None:
         real = read_real_table(request.baseline, "train", known)
         _note_if_one(real.columns, held_out.columns)

@@ -131,9 +131,12 @@ def test_a_table_without_a_label_and_a_numeric_target(
     assert [row["trained_on"] for row in rows] == ["synthetic", "independent columns of synthetic"]
     assert rows[0]["TVD 2-way"] < rows[1]["TVD 2-way"]
     assert R2 not in rows[0]
+    hint = "nothing is predicted: --target names a column to predict"
+    assert hint in " ".join(done.stderr.split())
 
     done = dpntk(*arguments, "--target", "age")
     assert done.code == 0, done.stderr
+    assert hint not in " ".join(done.stderr.split())
     assert "target: age" in done.stdout
     assert "means over the regressions" in done.stdout
     report = json.loads((files / "evaluation.json").read_text())
