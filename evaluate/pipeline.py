@@ -266,8 +266,11 @@ def _of_images(request: _Request[Path], module: Path | None, labels: LabelFiles)
         name: LINEAR_DESCRIPTION if name == LINEAR else known[name].description
         for name in rows[0].accuracy
     }
+    by_chance = None
+    if records.classes > 1:
+        by_chance = float(np.bincount(held_out.labels).max() / len(held_out))
     return ImageEvaluation(
-        tuple(rows), len(held_out), request.seed, said, records.provenance, metric
+        tuple(rows), len(held_out), request.seed, said, records.provenance, metric, by_chance
     )
 
 

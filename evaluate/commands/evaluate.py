@@ -21,7 +21,7 @@ from ...common.cli.options import (
     seed_option,
 )
 from ...common.cli.sections import SectionedCommand, image_option, table_option
-from ...common.display.console import console, show, show_json
+from ...common.display.console import show, show_json, warning
 from ...common.storage.atomic import require_absent
 from ...release.commands.options import acceptance_options
 from ..report import REPORT_BEGINS
@@ -142,7 +142,7 @@ def command(
             raise click.UsageError("several SYNTHETIC are for tables: evaluate images one by one")
     found = evaluate(synthetic, tables=tables, **given)
     found.save(output)
-    console.print(f"{output} is SENSITIVE: only you can read it (0600)")
+    warning(f"{output} is SENSITIVE: only you can read it (0600)")
     if as_json:
         show_json(found.to_json())
     else:

@@ -24,6 +24,7 @@ class ImageEvaluation(Evaluation):
         classifiers: descriptions of the classifiers.
         provenance: where the synthetic images come from.
         metric: the features of the distances; None if none were measured.
+        by_chance: accuracy of always answering the most frequent class; None if there is only one.
     """
 
     rows: tuple[Accuracies, ...]
@@ -32,6 +33,7 @@ class ImageEvaluation(Evaluation):
     classifiers: Mapping[str, str]
     provenance: Mapping[str, Any]
     metric: FeatureMetric | None = None
+    by_chance: float | None = None
 
     @property
     def figures(self) -> Mapping[str, Mapping[str, float]]:
@@ -43,9 +45,13 @@ class ImageEvaluation(Evaluation):
         shown = list(self.rows[0].accuracy)
         # Whether they were held out is unknown: no file records which ones were embedded.
         real = f"{self.test_records:,} real records"
-        caption = "" if self.metric is None else f"{FRECHET} to these: of {self.metric.name}"
+        captions = []
+        if self.by_chance is not None:
+            captions.append(f"always answering the most frequent class: {self.by_chance:.3f}")
+        if self.metric is not None:
+            captions.append(f"{FRECHET} to these: of {self.metric.name}")
         what = f"accuracy on {real}" if shown else f"distance to {real}"
-        table = TextTable(what, caption=caption)
+        table = TextTable(what, caption="; ".join(captions))
         table.add_column(
             "trained on" if shown else "images"
         )  # wrapped if the others leave too little room
@@ -75,6 +81,7 @@ class ImageEvaluation(Evaluation):
                 | {**row.accuracy, **row.distances}
                 for row in self.rows
             ],
+            **({} if self.by_chance is None else {"most_frequent_class": self.by_chance}),
             **({} if self.metric is None else {"metric": self.metric.to_json()}),
             "classifiers": dict(self.classifiers),
             "synthetic": dict(self.provenance),

@@ -128,8 +128,8 @@ def _in_words(forecasts: Forecasts) -> str:
         return (
             f"The {accuracy}. Mean and standard deviation over several simulated releases of "
             "scikit-learn's handwritten digits, by pixels or, if a release is of network features, "
-            "by these if they tell more; a generator learns more than means, and other images may "
-            "be easier or harder."
+            "by these if they tell more; a generator learns more than means. Other images may be "
+            "easier or harder, and much harder if classes differ in texture instead of shape."
         )
     return (
         f"Whoever takes all these correlations to be 0 is off by {forecasts.correlation:.3f}"

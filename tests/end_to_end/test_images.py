@@ -87,6 +87,10 @@ def test_from_a_folder_of_images_to_a_table_of_accuracies(
     figures = json.loads((tmp_path / "evaluation.json").read_text())
     synthetic, real = figures["rows"]
     assert figures["test_records"] == 359
+    classes = (tmp_path / "digits" / "test").iterdir()
+    most = max(len(list(folder.iterdir())) for folder in classes) / 359
+    assert figures["most_frequent_class"] == pytest.approx(most)
+    assert f"always answering the most frequent class: {most:.3f}" in " ".join(table.split())
     assert synthetic["MLP"] > 0.6
     assert real["MLP"] > 0.9
 
