@@ -71,7 +71,7 @@ class ImageSchema:
                 f"{len(self.classes)} classes: between 1 and {MOST_CLASSES} are supported"
             )
         for name in self.classes:
-            require_name(name, "a class")
+            require_name(name, "a class", empty=True)
         if len(set(self.classes)) != len(self.classes):
             raise SchemaError("two classes have the same name")
         if Origin.PRIVATE in (self.side_origin, self.classes_origin, self.channels_origin):
