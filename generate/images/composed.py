@@ -20,7 +20,6 @@ from ..kernels.reweighted_mmd import ReweightedDistance
 from .distances.base import ImageDistance
 from .distances.running import RunningDistance
 from .distances.whitening import WhitenedDistance
-from .estimation.class_shares import shrunk_shares
 from .generators.registry import ImageGenerator, new_generator
 from .training import minimise_distance, train
 
@@ -69,7 +68,7 @@ def train_composed(
             distance_to = partial(distance_to, scale=float(len(schema.classes)))
         return train(release, settings, module=module, device=device, distance_to=distance_to)
     place = choose_device(device)
-    release = replace(release, class_weights=shrunk_shares(release))
+    release = replace(release, class_weights=release.shrunk_shares)
     computed_by = module_for(release.feature_map, module)
     objective = distance_to(release, place, computed_by)
     generator = untrained(

@@ -331,6 +331,24 @@ def test_classes_that_cannot_be_told_from_noise_are_named(
         assert origin.get("indistinct") == (["a", "b", "c"] if named else None)
 
 
+def test_noise_on_counts_alone_makes_no_class_indistinct(tmp_path: Path) -> None:
+    """800 records at epsilon 1, whose counts are off by 22: ten classes of 80, or one of 8."""
+    opened = open_any(write_small_release("images", tmp_path / "release.h5"))
+    assert isinstance(opened.release, Release)
+    assert isinstance(opened.release.schema, ImageSchema)
+    guarantee = replace(opened.release.guarantee, sigma=5.44, records=800, count_weight=0.25)
+    schema = replace(opened.release.schema, classes=tuple("abcdefghij"))
+    for counts, named in (
+        ([80, 62, 105, 52, 90, 97, 71, 84, 101, 58], ()),
+        ([8, 30, 180, 20, 200, 60, 150, 52, 40, 60], ("a", "b", "d", "i")),
+    ):
+        shares = np.array(counts) / 800
+        release = replace(
+            opened.release, schema=schema, class_weights=shares, guarantee=guarantee
+        )  # fmt: skip
+        assert release.indistinct == named
+
+
 def test_more_classes_than_a_picture_shows_are_said(dpntk: Command, tmp_path: Path) -> None:
     records, _ = draw_records(60)
     np.savez(tmp_path / "data.npz", x=records.reshape(-1, SIDE, SIDE), y=np.arange(60) % 26)

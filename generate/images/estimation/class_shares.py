@@ -8,6 +8,7 @@ from typing import Final
 import numpy as np
 
 from ....common.features.pixels import PixelFeatures
+from ....common.numerics.shrinkage import shrunk_to_equal
 from ....common.schema.image import ImageSchema
 from ....release.file.model import Release
 from ..spectral_basis import spectral_basis
@@ -46,7 +47,7 @@ def posterior_shares(release: Release) -> Floats:
     Returns:
         float64 (c,), positive, of sum 1.
     """
-    by_counts, schema = shrunk_shares(release), release.schema
+    by_counts, schema = release.shrunk_shares, release.schema
     weight, noise = release.guarantee.count_weight, release.noise_per_coordinate
     pixels = isinstance(release.feature_map, PixelFeatures) and isinstance(schema, ImageSchema)
     if not (pixels and weight and noise) or len(by_counts) == 1:
@@ -67,41 +68,10 @@ def posterior_shares(release: Release) -> Floats:
 
     of_pixels = of_seen + (min(_SPREADS, key=negative_log_posterior) * by_counts) ** 2
     both = (of_counts * seen + of_pixels * release.class_weights) / (of_counts + of_pixels)
-    likely = _shrunk(both, of_counts * of_pixels / (of_counts + of_pixels))
+    likely = shrunk_to_equal(both, of_counts * of_pixels / (of_counts + of_pixels))
     likely = likely.clip(release.class_weights.min() / 2)
     shares: Floats = likely / likely.sum()
     return shares
-
-
-def shrunk_shares(release: Release) -> Floats:
-    """The released shares, shrunk towards equal ones as far as noise explains their spread.
-
-    With 1,000 records at epsilon 1 a count of 100 is off by 22, and a mean feature that is divided
-    by it gets the same relative error.
-
-    Guarantee:
-        Post-processing: reads the release alone. (docs/privacy/proofs.md, statement 10.)
-
-    Returns:
-        float64 (c,), positive, of sum 1; the released ones if they have no noise.
-    """
-    shares, weight = release.class_weights, release.guarantee.count_weight
-    if not weight or not release.noise_per_coordinate:
-        return shares
-    return _shrunk(shares, np.full(len(shares), (release.noise_per_coordinate / weight) ** 2))
-
-
-def _shrunk(shares: Floats, noise: Floats) -> Floats:
-    """Shrink noisy shares, given the variances of their noise, to their posterior means.
-
-    Shares have a normal prior of mean 1 / c and variance t, and noise of variance v, so the
-    posterior mean keeps t / (t + v) of a deviation from 1 / c. The variance t is estimated as that
-    of the noisy deviations minus v (Efron and Morris 1973, "Stein's Estimation Rule and Its
-    Competitors").
-    """
-    differences = shares - 1 / len(shares)
-    true = max(0.0, float(np.mean(differences**2 - noise)))
-    return 1 / len(shares) + true / (true + noise) * differences
 
 
 def _common_image(release: Release) -> Floats:

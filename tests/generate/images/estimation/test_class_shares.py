@@ -18,7 +18,7 @@ from dpntk.embed import Embedding
 from dpntk.embed.exact.grid import Grid
 from dpntk.embed.sums.accumulate import ClassSums
 from dpntk.generate import TrainingSettings
-from dpntk.generate.images.estimation.class_shares import posterior_shares, shrunk_shares
+from dpntk.generate.images.estimation.class_shares import posterior_shares
 from dpntk.generate.images.pipeline import fit_images
 from dpntk.release import PrivacyParameters, Release, open_release, own_key
 from dpntk.release.publishing.pipeline import unrecorded_release, write_release
@@ -80,7 +80,7 @@ def off(shares: NDArray[np.float64]) -> float:
 def test_pixels_know_better_than_counts_how_frequent_classes_are() -> None:
     """White grounds are equally bright in all classes, and their sums have less noise."""
     releases = [noisy(seed) for seed in range(20)]
-    by_counts = np.mean([off(shrunk_shares(release)) for release in releases])
+    by_counts = np.mean([off(release.shrunk_shares) for release in releases])
     likely = [posterior_shares(release) for release in releases]
     assert np.mean([off(shares) for shares in likely]) < 0.5 * by_counts
     assert all(shares.min() > 0 for shares in likely)
@@ -94,7 +94,7 @@ def test_records_are_drawn_from_classes_as_frequent_as_pixels_say(tmp_path: Path
         opened = open_release(tmp_path / f"{seed}.h5")
         _, generator = fit_images(opened, TrainingSettings(steps=1))
         _, labels = generator.sample(5_000, seed)
-        by_counts.append(off(shrunk_shares(release)))
+        by_counts.append(off(release.shrunk_shares))
         drawn.append(off(np.bincount(labels, minlength=4) / 5_000))
     assert np.mean(drawn) < 0.5 * np.mean(by_counts)
 
@@ -122,4 +122,4 @@ def test_declared_shares_and_those_of_no_noise_stay() -> None:
 def test_pixels_that_are_lost_in_noise_leave_the_counts() -> None:
     release = noisy(0)
     dark = replace(release, embedding=-np.abs(release.embedding))
-    assert (posterior_shares(dark) == shrunk_shares(dark)).all()
+    assert (posterior_shares(dark) == dark.shrunk_shares).all()

@@ -26,7 +26,6 @@ from dpntk.embed.sums.accumulate import ClassSums
 from dpntk.generate import TrainingSettings
 from dpntk.generate.images.cosine_transform import cosines
 from dpntk.generate.images.estimation.class_means import NoisyMeans, noisy_means
-from dpntk.generate.images.estimation.class_shares import shrunk_shares
 from dpntk.generate.images.estimation.prior import GeneratorPrior
 from dpntk.generate.images.estimation.spectrum import (
     Spectrum,
@@ -164,7 +163,7 @@ def test_a_generator_does_not_learn_the_noise(seed: int) -> None:
         made = training.generator(code, torch.arange(10)).mean(dim=1)
     assert error(made.numpy()) < 0.7 * error(class_means(release))
     # The floor is a mean over classes of so many squares of variance s^2.
-    variance = float(np.mean((release.noise_per_coordinate / shrunk_shares(release)) ** 2))
+    variance = float(np.mean((release.noise_per_coordinate / release.shrunk_shares) ** 2))
     chance = math.sqrt(2 * training.noise_floor * variance / 10)
     assert training.losses[-1].loss > training.noise_floor - 4 * chance
 
@@ -185,12 +184,12 @@ def test_colour_images_are_trained_for_fewer_steps() -> None:
 def test_shares_that_noise_explains_are_equal_and_others_stay() -> None:
     release = digits(0.3, seed=1)
     assert np.abs(release.class_weights - 0.1).max() > 0.04
-    assert np.abs(shrunk_shares(release) - 0.1).max() < 0.02
+    assert np.abs(release.shrunk_shares - 0.1).max() < 0.02
     rare = np.array([0.91, *[0.01] * 9])
     plain = replace(digits(10.0), class_weights=rare)
-    assert np.allclose(shrunk_shares(plain), rare, rtol=0.02)
+    assert np.allclose(plain.shrunk_shares, rare, rtol=0.02)
     declared = replace(release, guarantee=replace(release.guarantee, count_weight=0.0))
-    assert (shrunk_shares(declared) == release.class_weights).all()
+    assert (declared.shrunk_shares == release.class_weights).all()
 
 
 def test_waves_are_orthonormal_and_their_variance_falls() -> None:
