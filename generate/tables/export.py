@@ -143,7 +143,8 @@ def write_csv(table: pa.Table, schema: TableSchema, path: Path, *, safe: bool = 
     if safe and separator in SIGNS:
         safely = argument("safe_csv")
         raise GeneratorError(f"{safely}: the schema's separator {separator} begins a formula")
-    needs_quotes = set(f'{separator}"\r\n')
+    # The last one, at the beginning of a file, would be taken for its byte order mark.
+    needs_quotes = set(f'{separator}"\r\n\ufeff')
 
     def values(part: pa.Table, name: str) -> list[str]:
         return texts_of(part.column(name), columns[name], schema.csv)

@@ -18,6 +18,10 @@ from safetensors import safe_open
 from safetensors.numpy import load_file, save_file
 
 from dpntk.common.errors import GeneratorError
+from dpntk.common.schema.columns.column import Column
+from dpntk.common.schema.table import TableSchema
+from dpntk.common.sources import open_source
+from dpntk.common.sources.options import SourceOptions
 from dpntk.embed import TangentOptions
 from dpntk.generate import load_generator
 from dpntk.generate.tables import export
@@ -240,3 +244,13 @@ def test_a_long_table_is_written_without_holding_all_its_texts(
     assert written[0] == written[1]
     assert written[0].count(b"\n") == 1 + table.num_rows
     assert peaks[1] < peaks[0] / 5
+
+
+@pytest.mark.parametrize("names", [("\ufeff",), ("\ufeffa", "b")])
+def test_a_name_that_begins_with_a_byte_order_mark_is_read_back(
+    names: tuple[str, ...], tmp_path: Path
+) -> None:
+    schema = TableSchema(tuple(Column.integer(name, 0, 9) for name in names))
+    table = pa.table({name: [1, 2, 3] for name in names})
+    write_csv(table, schema, tmp_path / "table.csv")
+    assert len(open_source(tmp_path / "table.csv", SourceOptions(schema=schema))) == 3
