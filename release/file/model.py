@@ -148,6 +148,9 @@ class Release(RedactedRepr):
         With 1,000 records at epsilon 1 a count of 100 is off by 22, and a mean feature that is
         divided by it gets the same relative error.
 
+        Guarantee:
+            Post-processing: reads the release alone. (docs/privacy/proofs.md, statement 10.)
+
         Returns:
             float64 (c,), positive, of sum 1; the released ones if they have no noise.
         """
