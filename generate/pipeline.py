@@ -242,7 +242,7 @@ def require_settings(settings: object, schema: Schema, feature_map: FeatureMap) 
     usual = TableSettings() if isinstance(schema, TableSchema) else TrainingSettings()
     if isinstance(settings, Mapping):
         settings = settings_of(settings, usual, schema, feature_map)
-    _require_fit(usual if settings is None else settings, usual, schema, feature_map)
+    _require_settings_for(usual if settings is None else settings, usual, schema, feature_map)
 
 
 def require_nothing_to_train(wanted: Mapping[str, object]) -> None:
@@ -297,11 +297,11 @@ def _checked(
         return default_settings(opened)
     chosen = chosen_settings(opened, settings) if isinstance(settings, Mapping) else settings
     release = opened.release
-    _require_fit(chosen, _usual(opened), release.schema, release.feature_map)
+    _require_settings_for(chosen, _usual(opened), release.schema, release.feature_map)
     return chosen
 
 
-def _require_fit(
+def _require_settings_for(
     settings: object, usual: TrainingSettings, schema: Schema, feature_map: FeatureMap
 ) -> None:
     """Refuse settings for another kind of release than the usual ones."""

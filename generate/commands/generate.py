@@ -159,18 +159,17 @@ def command(
     chosen = {name: said for name, said in of_training.items() if said is not None}
     if release is not None and saved is not None:
         raise click.UsageError("give either RELEASE or --from GENERATOR, not both")
-    if module is not None and saved is not None:
-        raise click.UsageError("--module goes with RELEASE: --from GENERATOR needs none")
-    if saved is not None and (acceptance.signer is not None or acceptance.allow_unsigned):
-        raise click.UsageError(
-            "--signer and --allow-unsigned go with RELEASE: --from GENERATOR reads no release"
-        )
-    if saved is not None and device != "auto":
-        raise click.UsageError("--device is for training, and --from GENERATOR does none")
-    if saved is not None and chosen:
-        raise click.UsageError(
-            f"{option(next(iter(chosen)))} is for training, and --from GENERATOR does none"
-        )
+    if saved is not None:
+        if module is not None:
+            raise click.UsageError("--module goes with RELEASE: --from GENERATOR needs none")
+        if acceptance.signer is not None or acceptance.allow_unsigned:
+            raise click.UsageError(
+                "--signer and --allow-unsigned go with RELEASE: --from GENERATOR reads no release"
+            )
+        if useless := next(iter(["device"] if device != "auto" else chosen), None):
+            raise click.UsageError(
+                f"{option(useless)} is for training, and --from GENERATOR does none"
+            )
     if per_class is not None and count is not None:
         raise click.UsageError("give either --records or --points, not both")
     if per_class is not None and where:

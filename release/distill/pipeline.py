@@ -82,7 +82,7 @@ def distill(
         ledger: the file that records what has been spent on these records; made if there is none.
         epsilon: the epsilon to spend; infinity means no noise and no clipping, and needs
             `not_private`.
-        delta: the delta to spend; below one over the number of records. if None, that of
+        delta: the delta to spend; below one over the number of records. If None, that of
             `dpntk.common.ledger.default_delta`.
         adjacency: which data sets are indistinguishable.
         settings: how to find the points.

@@ -23,10 +23,10 @@ from __future__ import annotations
 
 import operator
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Final
+from typing import Final, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -130,6 +130,9 @@ def _tokens(text: str) -> list[_Token]:
     return [*found, _END]
 
 
+_Listed = TypeVar("_Listed")
+
+
 @dataclass
 class _Sum:
     """A sum of multiples of columns and a number."""
@@ -231,25 +234,21 @@ class _Parser:
         outside = self._take("word", "not")
         self.expect("word", "in")
         if isinstance(column, Column) and column.kind.numeric:
-            found = self._equal_to_any(column)
+            this = _Sum({column.name: 1.0})
+            equal = self._listed(lambda: self._compared(this, "=", self._sum()))
+            found = equal[0] if len(equal) == 1 else Either(tuple(equal))
             return found.negated if outside else found
-        return self._among(column, self._several(column), inside=not outside)
+        codes = set(self._listed(lambda: self._category(column)))
+        return self._among(column, codes, inside=not outside)
 
-    def _equal_to_any(self, column: Column) -> Condition:
+    def _listed(self, one: Callable[[], _Listed]) -> list[_Listed]:
+        """What stands in brackets, with commas between."""
         self.expect("sign", "(")
-        equal = [self._compared(_Sum({column.name: 1.0}), "=", self._sum())]
+        found = [one()]
         while self._take("sign", ","):
-            equal.append(self._compared(_Sum({column.name: 1.0}), "=", self._sum()))
+            found.append(one())
         self.expect("sign", ")")
-        return equal[0] if len(equal) == 1 else Either(tuple(equal))
-
-    def _several(self, column: Column | LookupColumn) -> set[int]:
-        self.expect("sign", "(")
-        codes = {self._category(column)}
-        while self._take("sign", ","):
-            codes.add(self._category(column))
-        self.expect("sign", ")")
-        return codes
+        return found
 
     def _among(self, column: Column | LookupColumn, codes: set[int], *, inside: bool) -> Condition:
         """That a column has some of its categories, said of the column that it follows from."""
