@@ -17,6 +17,7 @@ from ..common.sources import (
     InMemoryData,
     Source,
     SourceOptions,
+    encoded_by,
     open_source,
     require_public_form,
     require_same_data,
@@ -94,10 +95,13 @@ def embed(
     else:
         records = data
     require_public_form(records)
-    in_files = None if _in_memory(data) else (records, records.fingerprint())
+    before = None if _in_memory(data) else (records, records.fingerprint())
     records = with_bounded_units(records)
+    features = TangentOptions() if features is None else features
+    if isinstance(features, FeatureOptions):
+        records = encoded_by(records, features.encoding(records.schema))
     schema = records.schema
-    feature_map, module = _feature_map(TangentOptions() if features is None else features, schema)
+    feature_map, module = _feature_map(features, schema)
     if feature_map.record_size != schema.record_size:
         raise SchemaError(
             f"records have {schema.record_size} values, but the feature map takes "
@@ -113,14 +117,14 @@ def embed(
     require_storable(schema, feature_map, grid)
     job = Job(records, feature_map, grid, choose_device(device), module)
     embedding = (carry_out or _in_one_go)(job)
-    if in_files is not None:
-        require_same_data(*in_files)
+    if before is not None:
+        require_same_data(*before)
     return embedding
 
 
 def _in_memory(data: Path | str | InMemoryData | Source) -> bool:
-    """Whether the data are safe from changes by others, or their opener answers for that."""
-    return not isinstance(data, str | Path)
+    """Whether the data are the caller's own objects, which nobody else changes."""
+    return not isinstance(data, str | Path | Source)
 
 
 def _feature_map(

@@ -51,7 +51,7 @@ def _are_marginals_of(schema: TableSchema, marginals: MarginalFeatures) -> bool:
             MarginalFeatures.of(schema, groups=groups, fine=True, undecided=True).by_level
         )
         own, is_known = replace(marginals.unmerged, undecided=False), False
-        if not groups and any(not column.kind.numeric for column in schema.features):
+        if not groups and any(not column.kind.numeric for column in schema.encoded):
             is_known = own == MarginalFeatures.of(schema, numbers=False)
         return (is_known or own in usual) and marginals.by_level == by_level
     except SchemaError:

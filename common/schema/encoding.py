@@ -8,6 +8,8 @@ ordinal    the rank; one value for each category
 others     one value for each category (that of missing values last)
 ========== ====================================================================================
 
+In a schema `by_rank`, ordered categories and columns of two are encoded as numbers, their ranks.
+
 A value between two knots of the soft bins belongs to both, in proportion to their nearness: a
 triangular basis. The encoding is a function of the schema and the row alone. Numbers are looked up
 among thresholds that follow from the schema, and all later steps are in integers, so a row has the
@@ -27,6 +29,7 @@ from numpy.typing import NDArray
 from .columns.codes import UNLISTED
 from .columns.column import Column
 from .columns.kinds import ColumnKind, Missing, Transform
+from .columns.ranks import numbers_of
 from .table import LEVELS, TableSchema
 
 Scalar = TypeVar("Scalar", np.float32, np.float64)
@@ -205,20 +208,26 @@ class Block:
     """The place of a column in a record.
 
     Attributes:
-        column: its description.
+        column: its description; of categories that are encoded by rank, that of their ranks.
         place: the place of its values in a record.
         encoding: how they are made.
+        by_rank: whether its values are codes of categories that are encoded by rank.
     """
 
     column: Column
     place: slice
     encoding: Encoding
+    by_rank: bool = False
 
     def encode(self, values: NDArray[Any]) -> NDArray[np.uint8]:
         """Encode the column's values: numbers (NaN where missing), or codes of categories."""
         match self.encoding:
             case NumericEncoding():
-                return self.encoding.encode(values, np.isnan(values))
+                numbers = numbers_of(values) if self.by_rank else values
+                encoded = self.encoding.encode(numbers, np.isnan(numbers))
+                if self.by_rank:
+                    encoded[values == UNLISTED] = 0
+                return encoded
             case CategoryEncoding():
                 return self.encoding.encode(values)
 
@@ -254,13 +263,13 @@ class Block:
 def blocks_of(schema: TableSchema) -> tuple[Block, ...]:
     """The place of each column but the label in a record, in the order of the columns."""
     found, start = [], 0
-    for column in schema.features:
+    for stated, column in zip(schema.features, schema.encoded, strict=True):
         encoding: Encoding = (
             NumericEncoding(column, schema.knots(column))
             if column.kind.numeric
             else CategoryEncoding(column)
         )
         stop = start + schema.width(column)
-        found.append(Block(column, slice(start, stop), encoding))
+        found.append(Block(column, slice(start, stop), encoding, column is not stated))
         start = stop
     return tuple(found)

@@ -22,6 +22,7 @@ from .columns.column import Column
 from .columns.kinds import ColumnKind, Missing
 from .columns.lookup import LookupColumn
 from .columns.made import MadeColumn
+from .columns.ranks import has_ranks, ranks_of
 from .columns.unread import UnreadColumn, in_places
 from .csv_format import CsvFormat
 from .names import require_name
@@ -48,6 +49,7 @@ _LEFT_OUT_OF_JSON: Final[dict[str, Any]] = {
     "constraints": [],
     "spent": [],
     "privacy_unit": None,
+    "by_rank": False,
 }
 """The default values of entries, which JSON leaves out."""
 
@@ -86,6 +88,8 @@ class TableSchema(BriefRepr):
             left out or among `made`; None if each row is protected by itself.
         constraints_origin: who has stated the constraints: the owner (`DECLARED`), or a look at the
             data (`FROM_DATA`).
+        by_rank: whether ordered categories, and columns of two, are encoded as numbers, their
+            ranks: see `with_ranks`.
     """
 
     columns: tuple[Column, ...]
@@ -100,6 +104,7 @@ class TableSchema(BriefRepr):
     privacy_unit: PrivacyUnit | None = None
     names_origin: Origin = Origin.DECLARED
     constraints_origin: Origin = Origin.DECLARED
+    by_rank: bool = False
 
     def __post_init__(self) -> None:
         self._require_kinds()
@@ -143,6 +148,10 @@ class TableSchema(BriefRepr):
             set_plain(self, **{name: tuple(given)})
         # What no file holds comes last, here as in files.
         set_plain(self, columns=tuple(sorted(self.columns, key=lambda each: bool(each.between))))
+        wanted = "a CsvFormat, such as CsvFormat(separator=';')"
+        require_kind("csv", self.csv, CsvFormat, wanted, refusal=SchemaError)
+        wanted = "True or False"
+        require_kind("by_rank", self.by_rank, bool, wanted, refusal=SchemaError)
         bins = integer("bins", self.bins, "a whole number, such as 20", refusal=SchemaError)
         set_plain(self, bins=bins)
         require_unit_or_none(self.privacy_unit)
@@ -230,6 +239,14 @@ class TableSchema(BriefRepr):
         return tuple(column for column in self.columns if column.name != self.label)
 
     @cached_property
+    def encoded(self) -> tuple[Column, ...]:
+        """The features as records hold them: by rank, categories are the integers of their rank."""
+        return tuple(
+            ranks_of(column) if self.by_rank and has_ranks(column) else column
+            for column in self.features
+        )
+
+    @cached_property
     def stored(self) -> tuple[Column, ...]:
         """The columns that the source has: all but the time between two others."""
         return tuple(column for column in self.columns if not column.between)
@@ -304,7 +321,7 @@ class TableSchema(BriefRepr):
         return min(self.bins, column.different or self.bins)
 
     def width(self, column: Column) -> int:
-        """The number of a column's values in an encoded record (`common.schema.encoding`)."""
+        """The number of values of one of the `encoded` columns in a record."""
         if column.kind.numeric:
             return 1 + self.knots(column) + (column.missing is Missing.INDICATOR)
         return column.choices + (column.kind is ColumnKind.ORDINAL)
@@ -312,7 +329,7 @@ class TableSchema(BriefRepr):
     @cached_property
     def record_size(self) -> int:
         """Number of values in an encoded record."""
-        return sum(map(self.width, self.features))
+        return sum(map(self.width, self.encoded))
 
     @property
     def levels(self) -> int:
@@ -363,6 +380,17 @@ class TableSchema(BriefRepr):
             left_out=(*self.left_out, unit.column),
             privacy_unit=unit,
         )
+
+    def with_ranks(self) -> TableSchema:
+        """The schema by which to encode rows if nothing but dependence is to be shown.
+
+        Without a label, ordered categories and columns of two are encoded by rank: then they are
+        measured in the coarse pairs of all numbers, and the estimates of these hold for them, too.
+        With a label nothing changes: what matters there is what each class says of each category.
+        """
+        if self.label is not None or not any(map(has_ranks, self.features)):
+            return self
+        return replace(self, by_rank=True)
 
     @property
     def private_bounds(self) -> tuple[Column, ...]:
@@ -415,6 +443,7 @@ class TableSchema(BriefRepr):
             "constraints_origin": self.constraints_origin.value,
             "spent": [entry.to_json() for entry in self.spent],
             "privacy_unit": None if self.privacy_unit is None else self.privacy_unit.to_json(),
+            "by_rank": self.by_rank,
         }
         return {
             name: value

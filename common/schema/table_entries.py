@@ -53,6 +53,8 @@ def read_entries(document: Mapping[str, Any], known: Set[str]) -> dict[str, Any]
         raise SchemaError("label is a column's name")
     if type(values.get("bins", 0)) is not int:
         raise SchemaError("bins is a whole number")
+    if type(values.get("by_rank", False)) is not bool:
+        raise SchemaError("by_rank is true or false")
     # What no file holds comes last, so that places are those in files.
     in_order = sorted(columns, key=lambda each: isinstance(each, dict) and "between" in each)
     values["columns"] = tuple(Column.from_json(each) for each in in_order if not is_unread(each))

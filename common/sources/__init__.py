@@ -8,6 +8,7 @@ from .base import Batch, Source, require_same_data
 from .images.decoding.form import require_public_form
 from .opening import InMemoryData, open_source, place_of
 from .options import SourceOptions
+from .tables.encoded import encoded_by
 from .tables.privacy_units import with_bounded_units
 
 __all__ = [
@@ -15,6 +16,7 @@ __all__ = [
     "InMemoryData",
     "Source",
     "SourceOptions",
+    "encoded_by",
     "open_source",
     "place_of",
     "require_public_form",

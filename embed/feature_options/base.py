@@ -47,6 +47,10 @@ class FeatureOptions(BriefRepr):
         """Its name in the option `--features` of commands."""
         return next(kind for kind, own in FEATURE_OPTIONS.entries().items() if own is type(self))
 
+    def encoding(self, schema: Schema) -> Schema:
+        """The schema by which records are best encoded for the map: as it is, for most maps."""
+        return schema
+
     @abstractmethod
     def draw(self, schema: Schema) -> FeatureMap:
         """Draw the map, without looking at any record.

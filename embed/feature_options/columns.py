@@ -62,7 +62,7 @@ def read_pairs(said: Sequence[str], schema: TableSchema) -> list[tuple[str, ...]
     if "all" in said:
         every += itertools.combinations(names, 2)
     if "triples" in said:
-        two = [block.column.name for block in blocks_of(schema) if block.column.choices == 2]
+        two = [column.name for column in schema.features if column.choices == 2]
         every += itertools.combinations(two, 3)
         if len(two) < 3:
             this = argument("pairs", "triples")
@@ -85,7 +85,7 @@ def products_of_columns(schema: TableSchema, target: str | None) -> MomentFeatur
     if target is None:
         return moments
     columns = {block.column.name: block for block in blocks_of(schema)}
-    numeric = [name for name, block in columns.items() if block.column.kind.numeric]
+    numeric = [column.name for column in schema.features if column.kind.numeric]
     wrong, names = f"{argument('target', target)}: ", ", ".join(numeric) or "none"
     if target == schema.label:
         raise SchemaError(

@@ -119,6 +119,17 @@ class TangentOptions(SeededOptions):
             known = ", ".join(PRESETS)
             raise SchemaError(f"{argument('preset', self.preset)}: known are {known}")
 
+    def encoding(self, schema: Schema) -> Schema:
+        """The schema by which records are best encoded for the map.
+
+        Where a release chooses pairs of columns, ordered categories of a table without a label are
+        encoded by rank, to be measured among the numbers (`TableSchema.with_ranks`).
+        """
+        chooses = not self.pairs and self.marginals != 0 and self.moments != 0
+        if isinstance(schema, TableSchema) and chooses and self.preset is None:
+            return schema.with_ranks()
+        return schema
+
     def draw(self, schema: Schema) -> FeatureMap:
         """Draw the map, without looking at any record.
 

@@ -137,7 +137,8 @@ def _known(
         magnitudes = draft.approx_bounds_schema(str(path), accept_from_data=True)
         return magnitudes, approx_bounds_map(magnitudes)
     table = draft.settled(str(path), accept_from_data=True)
-    return table, features.draw(table)
+    encoded = features.encoding(table)
+    return encoded, features.draw(encoded)
 
 
 def _refuse_feature_options(context: click.Context) -> None:

@@ -15,13 +15,15 @@ from ....common.schema.encoding import Block
 
 _LEAST_SHARE: Final = 0.1
 """Least share of rows on either side of a contrast."""
+_STEP: Final = 1 / 512
+"""Less than the distance of two numbers in a record of 256 levels."""
 _MOST_CONTRASTS: Final = 64
 """At most this many contrasts, the most even ones."""
 
 
 @dataclass(frozen=True)
 class Contrast:
-    """An indicator of a number above its median, or of a category.
+    """An indicator of a number above its median (or at its largest value), or of a category.
 
     Attributes:
         block: the column.
@@ -69,7 +71,9 @@ class Contrasts:
         for block in blocks:
             places, border = range(block.first, block.place.stop), 0.5
             if block.column.kind.numeric:
-                places, border = places[:1], float(records[:, block.first].median())
+                places, values = places[:1], records[:, block.first]
+                # Some values are to lie beyond it, even if most are the largest one.
+                border = min(float(values.median()), float(values.max()) - _STEP)
             elif len(places) == 2:
                 places = places[:1]  # says it all
             for place in places:

@@ -45,7 +45,7 @@ class PerceptronSpec(Spec):
     @classmethod
     def of(cls, schema: TableSchema, code: int) -> PerceptronSpec:
         """Two hidden layers for numbers alone, three where there are categories."""
-        numbers = all(column.kind.numeric for column in schema.features)
+        numbers = all(column.kind.numeric for column in schema.encoded)
         return cls(code, hidden=2 if numbers else 3)
 
 

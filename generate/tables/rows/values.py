@@ -13,6 +13,7 @@ from ....common.schema.columns.codes import MISSING
 from ....common.schema.columns.column import Column
 from ....common.schema.columns.kinds import ColumnKind, Transform
 from ....common.schema.columns.lookup import LookupColumn
+from ....common.schema.columns.ranks import codes_of, numbers_of
 from ....common.schema.encoding import CategoryEncoding, NumericEncoding, blocks_of, to_scale
 from ....common.schema.table import LEVELS, TableSchema
 
@@ -51,7 +52,8 @@ def values_of(
                 share = part[:, 0].astype(np.float64).clip(0, 1)
                 numbers = stored(column, _told_apart(block.encoding, block.encoding.at(share)))
                 missing = part[:, -1] > 0.5 if block.missing_place else np.zeros(len(part), bool)
-                values[column.name] = np.where(missing, np.nan, numbers)
+                numbers = np.where(missing, np.nan, numbers)
+                values[column.name] = codes_of(numbers) if block.by_rank else numbers
             case CategoryEncoding():
                 ranked = column.kind is ColumnKind.ORDINAL
                 codes = part[:, int(ranked) :].argmax(axis=1)
@@ -96,6 +98,7 @@ def records_of(schema: TableSchema, values: Values) -> NDArray[np.float32]:
     for block in blocks_of(schema):
         column, part = block.column, records[:, block.place]
         found = values[column.name]
+        found = numbers_of(found) if block.by_rank else found
         match block.encoding:
             case NumericEncoding():
                 missing = np.isnan(found)

@@ -48,9 +48,8 @@ TREES = TableSchema(
         Column.boolean("old"),
         Column.integer("height", 0, 40),
         Column.integer("girth", 0, 99),
-    ),
-    None,
-)
+    )
+).with_ranks()
 RECORDS = 20_000
 YEWS = 0.01
 COUNT = 600
