@@ -215,7 +215,7 @@ def seed_from(seed: SupportsIndex | None, refusal: type[DpntkError]) -> int:
 
 
 def positive_number(
-    name: str, value: float, *, most: float = math.inf, refusal: type[DpntkError]
+    name: str, value: object, *, most: float = math.inf, refusal: type[DpntkError]
 ) -> float:
     """A positive finite number, as a plain float.
 
@@ -228,11 +228,14 @@ def positive_number(
     Raises:
         DpntkError: as `refusal`, if it is not such a number.
     """
-    if not _is_real(value) or not 0 < value <= most or value == math.inf:
-        end = "" if most == math.inf else f", at most {most:g},"
-        raise refusal(f"{argument(name, value)}: a number above 0{end} is wanted")
-    return float(value)
-
-
-def _is_real(number: object) -> bool:
-    return isinstance(number, Real) and not isinstance(number, bool)
+    end = "" if most == math.inf else f", at most {most:g},"
+    wrong = refusal(f"{argument(name, value)}: a number above 0{end} is wanted")
+    if isinstance(value, bool) or not isinstance(value, Real):
+        raise wrong
+    try:
+        found = float(value)
+    except OverflowError:
+        raise wrong from None
+    if not 0 < found <= most or found == math.inf:
+        raise wrong
+    return found

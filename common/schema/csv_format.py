@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import Any, Final
 
+from ..arguments import require_kind, set_plain
 from ..display.representations import BriefRepr
 from ..errors import SchemaError
 from .names import require_name
@@ -40,6 +41,11 @@ class CsvFormat(BriefRepr):
     decimal: str = POINT
 
     def __post_init__(self) -> None:
+        for name in ("separator", "encoding", "decimal"):
+            require_kind(name, getattr(self, name), str, "a text", refusal=SchemaError)
+        wanted = "a tuple of texts, such as ('', 'NA')"
+        require_kind("missing", self.missing, (tuple, list), wanted, refusal=SchemaError)
+        set_plain(self, missing=tuple(self.missing))
         if self.decimal not in (POINT, COMMA):
             raise SchemaError(f"decimal {self.decimal!r}: it is a point or a comma")
         if len(self.separator) != 1 or self.separator in '"\r\n' or ord(self.separator) > 127:

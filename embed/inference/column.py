@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
@@ -390,16 +391,19 @@ def _is_short_date(text: str) -> bool:
 
 def _is_number(text: str) -> bool:
     """Whether a text is a number, with a point or a decimal comma."""
+    return _number_of(text.replace(COMMA, POINT)) is not None
+
+
+def _number_of(text: str) -> float | None:
+    """The number that a text is; None for words such as nan, and for Python's 1_000."""
     try:
-        float(text.replace(COMMA, POINT))
+        number = float(text)
     except ValueError:
-        return False
-    return True
+        return None
+    return number if math.isfinite(number) and "_" not in text else None
 
 
 def _as_people_sort(text: str) -> tuple[bool, float, str]:
     """Sort key: numbers by size, then texts."""
-    try:
-        return False, float(text), text
-    except ValueError:
-        return True, 0.0, text
+    number = _number_of(text)
+    return number is None, number or 0.0, text

@@ -188,7 +188,7 @@ def _digest_into(state: Any, value: object) -> None:  # noqa: ANN401
         case np.ndarray():
             state.update(f"{value.dtype.str} {value.shape}\n".encode())
             state.update(np.ascontiguousarray(value))
-        case None | bool() | int() | float() | str():
+        case None | bool() | int() | float() | str() | slice() | np.generic():
             state.update(f"{value!r}\n".encode())
         case Mapping():
             for name in sorted(value, key=str):
@@ -199,10 +199,12 @@ def _digest_into(state: Any, value: object) -> None:  # noqa: ANN401
                 _digest_into(state, item)
         case _ if type(value).__module__.startswith("dpntk."):
             _digest_into(state, vars(value))
+        case _:
+            raise TypeError(f"{type(value)}: what it holds is not known to be the same everywhere")
 
 
 def parse_plan(content: bytes) -> tuple[Mapping[str, Any], int]:
-    """Read what `write_plan` made: the plan's document and the number of shares.
+    """Read what `serialise_plan` made: the plan's document and the number of shares.
 
     Raises:
         ValueError: the content is not such a file.
@@ -217,6 +219,6 @@ def parse_plan(content: bytes) -> tuple[Mapping[str, Any], int]:
     return document, shares
 
 
-def write_plan(plan: RunPlan, shares: int) -> bytes:
+def serialise_plan(plan: RunPlan, shares: int) -> bytes:
     """The plan and the number of shares, as JSON."""
     return canonical_json({"plan": dict(plan.document), "shares": shares}).encode()

@@ -35,7 +35,7 @@ from ..sums.file import Embedding, run_of
 from ..sums.totals import Totals
 from .checkpoint import Progress, Share, load_progress, save_progress, split
 from .job import Job
-from .plan import RunPlan, parse_plan, write_plan
+from .plan import RunPlan, parse_plan, serialise_plan
 from .worker import ShareCount
 
 _PLAN: Final = "plan.json"
@@ -189,7 +189,7 @@ class WorkFolder:
         collect_stale(file)
         if not file.exists():
             self._empty()  # a run stopped while cleaning up may have left files
-            write_atomically(file, write_plan(plan, self._ranks.count), mode=SENSITIVE_MODE)
+            write_atomically(file, serialise_plan(plan, self._ranks.count), mode=SENSITIVE_MODE)
             return self._ranks.count
         try:
             earlier, shares = parse_plan(file.read_bytes())

@@ -156,8 +156,8 @@ def _by_releases(path: Path, wanted: float | None) -> _Spent:
             f"merged from {len(ledger.parts)} embeddings: releases made from one of them before "
             "count for its records alone"
         )
-    counted = spent_on_records_of(embedding)  # by the next release, under any ceiling
-    remarks.append(ceiling_remark(counted) or _NO_CEILING)
+    joint = spent_on_records_of(embedding)  # by the next release, under any ceiling
+    remarks.append(ceiling_remark(joint) or _NO_CEILING)
     remarks += [
         f"{entry.release_id[:12]} is what bounds of columns were found with"
         for entry in embedding.schema.spent
@@ -168,7 +168,7 @@ def _by_releases(path: Path, wanted: float | None) -> _Spent:
         for name in data_sets_of(embedding)
     ]
     title = f"releases from {path}"
-    return _Spent(title, ledger.all_entries, (total,), tuple(remarks), counted)
+    return _Spent(title, ledger.all_entries, (total,), tuple(remarks), joint)
 
 
 def _of_data_set(name: str, wanted: float | None) -> _Spent:

@@ -22,8 +22,13 @@ def ceiling_figures(ledger: Ledger) -> dict[str, Any]:
     """What `ceiling_remark` says, for programs."""
     limited = strictest(ledger)
     if limited is None or limited.ceiling is None:
-        return {"ceiling": None, "left": None}
-    return {"ceiling": asdict(limited.ceiling), "left": remaining(limited)}
+        return {"ceiling": None, "left": None, "left_adjacency": None}
+    under = adjacency_of(limited).value if limited.all_entries else None  # None: under any
+    return {
+        "ceiling": asdict(limited.ceiling),
+        "left": remaining(limited),
+        "left_adjacency": under,
+    }
 
 
 def ceiling_remark(ledger: Ledger) -> str:

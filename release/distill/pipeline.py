@@ -301,7 +301,7 @@ def _require_same(folder: RunFolder, plan: Mapping[str, Any], wanted: Mapping[st
     ]
     raise RunError(
         f"{folder.path}: holds the progress of another run ({', '.join(changed)} changed): repeat "
-        f"its command, or add {argument('restart')} to begin anew, which spends anew"
+        f"its command, or add {argument('restart', True)} to begin anew, which spends anew"
     )
 
 

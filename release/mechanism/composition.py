@@ -156,6 +156,8 @@ def strictest(ledger: Ledger) -> Ledger | None:
 def remaining(ledger: Ledger) -> float:
     """The largest epsilon that one more release may have, at the ceiling's delta; 0 if none.
 
+    After other releases it is that of one under their adjacency; one under another has less.
+
     Args:
         ledger: a ledger with a ceiling; `strictest` takes care of its parts' ceilings.
 

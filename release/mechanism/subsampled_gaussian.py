@@ -98,9 +98,10 @@ class SampledGaussian:
             KeyError: there is no such number.
             ValueError: a number is of another type.
         """
-        if type(document["steps"]) is not int:
-            raise ValueError("a number of steps that is no whole number")
-        return cls(document["rate"], document["multiplier"], document["steps"])
+        rate, multiplier, steps = (document[name] for name in ("rate", "multiplier", "steps"))
+        if type(steps) is not int or not {type(rate), type(multiplier)} <= {int, float}:
+            raise ValueError("a rate, a multiplier or a number of steps that is no such number")
+        return cls(float(rate), float(multiplier), steps)
 
 
 def sampled_epsilon(

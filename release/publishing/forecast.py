@@ -308,7 +308,7 @@ class _Simulation:
         noisy = (self.correlations + (drawn + drawn.T) * deviation).clip(-1, 1)
         believed = np.ones_like(noisy)
         for kind in (of_numbers, ~of_numbers):
-            believed *= _james_stein(noisy, deviation, self.pairs & kind)
+            believed *= _shrinkage_factors(noisy, deviation, self.pairs & kind)
         noisy *= believed
         error = self._mean(noisy - self.correlations)
         if classes < 2:
@@ -316,7 +316,7 @@ class _Simulation:
         of_both = _of_both(noise.of_products * self.of_means, noise.of_cells * self.by_cells)
         blurred = np.broadcast_to(of_both, self.means.shape)
         means = self.means + random.standard_normal(self.means.shape) * blurred
-        means *= _james_stein(means, blurred, self.of_means > 0)
+        means *= _shrinkage_factors(means, blurred, self.of_means > 0)
         # Linear discriminant analysis. Clipping excludes directions without variance, and those
         # whose variance is less than what noise alone would show: the largest eigenvalue of a
         # symmetric matrix of such noise (Wigner's semicircle).
@@ -344,7 +344,7 @@ def _sums_over_cells(moments: MomentFeatures, marginals: MarginalFeatures) -> Fl
     return found * of_target
 
 
-def _james_stein(noisy: Floats, noise: Floats, where: NDArray[np.bool_]) -> Floats:
+def _shrinkage_factors(noisy: Floats, noise: Floats, where: NDArray[np.bool_]) -> Floats:
     """By what to multiply noisy numbers, according to their noise (James and Stein).
 
     It is 1 outside `where`. What is left of the noise has this share of its variance.

@@ -100,7 +100,8 @@ def release(
         BudgetError: the parameters do not suit the embedding, exceed the ceiling, or `compose` said
             no.
         SigningKeyError: the key cannot be used.
-        OutputError: a file cannot be written.
+        OutputError: a file cannot be written, or somebody interrupted; the message says what counts
+            as spent.
     """
     path = path_from("embedding", embedding, refusal=EmbeddingError)
     output = path_from("output", output, refusal=OutputError)

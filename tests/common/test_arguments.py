@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import math
 import re
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -13,8 +14,8 @@ import numpy as np
 import pytest
 
 from dpntk.common.adjacency import Adjacency
-from dpntk.common.arguments import argument, typed_as_options
-from dpntk.common.errors import DpntkError, SchemaError
+from dpntk.common.arguments import argument, positive_number, typed_as_options
+from dpntk.common.errors import DpntkError, GeneratorError, SchemaError
 from dpntk.common.ledger import PrivacyBudget
 from dpntk.common.sources.prefetch import in_order, read_ahead
 from dpntk.embed import Column, FourierOptions, PrivacyUnit, TableSchema, TangentOptions
@@ -146,3 +147,9 @@ def test_no_function_speaks_of_options_to_those_who_typed_none() -> None:
         and "SourceOptions(" not in text  # which says how Python spells it, too
     ]
     assert wrong == []
+
+
+@pytest.mark.parametrize("number", [10**400, math.inf, math.nan, 0, -1, True])
+def test_a_positive_number_is_one_that_a_float_holds(number: object) -> None:
+    with pytest.raises(GeneratorError, match="a number above 0 is wanted"):
+        positive_number("rate", number, refusal=GeneratorError)

@@ -133,17 +133,19 @@ class Comparison(Condition):
     def possible(self, columns: Columns, codes: Mapping[str, int]) -> bool:
         """See `Condition`."""
         least = most = self.constant
+        largest = abs(self.constant)
         for name, factor in self.terms:
-            lower, upper = columns[name].bounds
-            least += min(factor * lower, factor * upper)
-            most += max(factor * lower, factor * upper)
+            ends = [factor * bound for bound in columns[name].bounds]
+            least, most = least + min(ends), most + max(ends)
+            largest = max(largest, *map(abs, ends))
+        slack = self.exact * largest  # as in `sums`, or more
         match self.relation:
             case Relation.AT_MOST:
-                return least <= 0
+                return least <= slack
             case Relation.BELOW:
                 return least < 0
             case Relation.EQUAL:
-                return least <= 0 <= most
+                return -slack <= most and least <= slack
             case Relation.UNEQUAL:
                 return least < most or least != 0
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import contextlib
 import csv
 import io
@@ -49,8 +50,9 @@ def read_header(path: AnyPath, form: CsvFormat) -> tuple[str, ...]:
     if not start:
         raise DataError(f"{path}: the file is empty")
     with _reading(path, form):
-        # What was read may end in the middle of another row's character.
-        text = start.decode(form.encoding, errors="ignore" if len(start) > 1 << 20 else "strict")
+        # What was read may end in the middle of a character.
+        decoder = codecs.getincrementaldecoder(form.encoding)()
+        text = decoder.decode(start, final=len(start) < _LONGEST_HEADER)
     rows = csv.reader(io.StringIO(text.removeprefix(_BOM), newline=""), delimiter=form.separator)
     try:
         header = next((row for row in rows if row), None)

@@ -258,3 +258,14 @@ def test_other_files_are_refused(tmp_path: Path, text: str, message: str) -> Non
 def test_other_documents_are_refused(change: dict[str, Any]) -> None:
     with pytest.raises(SchemaError):
         TableSchema.from_json({**SCHEMA.to_json(), **change})
+
+
+def test_the_format_of_csv_files_takes_texts_alone() -> None:
+    """One text in place of several would stand for its letters, each of them a missing value."""
+    assert CsvFormat(missing=["", "NA"]) == CsvFormat(missing=("", "NA"))  # type: ignore[arg-type]
+    with pytest.raises(SchemaError, match=r"missing must be a tuple of texts, such as \(''"):
+        CsvFormat(missing="NA")  # type: ignore[arg-type]
+    with pytest.raises(SchemaError, match="separator must be a text, not of type NoneType"):
+        CsvFormat(separator=None)  # type: ignore[arg-type]
+    with pytest.raises(SchemaError, match="csv must be a CsvFormat"):
+        TableSchema((AGE,), csv=None)  # type: ignore[arg-type]

@@ -475,3 +475,23 @@ def test_times_beyond_the_calendar_are_not_taken_for_others() -> None:
     at = pa.array([0, 2**62, 2**61]).cast("timestamp[s]")
     schema = draft_schema(pa.table({"at": at, "x": pa.array([1, 2, 4])}), csv=CsvFormat()).schema
     assert schema.left_out == ("at",)
+
+
+def test_categories_are_drafted_in_one_order_whatever_their_texts_could_be() -> None:
+    """Neither nan, which has no place among numbers, nor 1_000, which Python takes for one."""
+    texts = ["Nan", "b", "10", "9", "1_000", "inf", "a"]
+    orders = set()
+    for first in range(len(texts)):
+        some = texts[first:] + texts[:first]
+        (column,) = draft_schema(pd.DataFrame({"x": some * 12})).schema.columns
+        orders.add(column.categories)
+    assert orders == {("9", "10", "1_000", "Nan", "a", "b", "inf")}
+
+
+def test_a_step_that_may_be_chance_is_not_drafted() -> None:
+    """The last digits of three numbers are even by chance once in eight tables."""
+    for even, step in ((3, None), (9, 0.02)):
+        numbers = np.arange(100.0, 200.0)
+        numbers[:even] += 0.02 * np.arange(1, even + 1)
+        (column,) = draft_schema(pd.DataFrame({"x": numbers})).schema.columns
+        assert column.step == step

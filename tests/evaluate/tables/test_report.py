@@ -91,3 +91,24 @@ def test_numbers_of_which_a_few_rows_have_spoilt_the_mean_are_named() -> None:
         f"far: {name} has mean {mean:.3g} (real {real.mean():.3g}) and standard deviation "
         f"{far.std():.3g} (real {real.std():.3g})"
     )
+
+
+def moved(off: float, seed: int) -> Table:
+    """Numbers whose mean is off by so many deviations."""
+    random = np.random.default_rng(seed)
+    columns = (4 + off + random.normal(size=2000)).clip(0, 9), random.uniform(0, 9, 2000)
+    return numbers(*np.stack(columns))
+
+
+def test_moments_are_lost_if_they_are_off_more_than_twice_as_far_as_those_of_real_rows() -> None:
+    test = moved(0, 1)
+    for of_real, said in ((0.0, True), (1.5, False)):
+        real = moved(of_real, 3)
+        kinds = {
+            "synthetic": [moved(2.5, 2)],
+            REAL: [real],
+            f"{INDEPENDENT} {REAL}": [independent_columns(real, 4)],
+        }
+        rows = evaluate_tables(kinds, test, Task(test.schema.classes, positive=None), seed=0)
+        found = [note for note in notes(rows, TWO, 2000) if note.startswith("synthetic: ")]
+        assert bool(found) == said

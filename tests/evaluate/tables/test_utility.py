@@ -217,3 +217,25 @@ def test_several_learn_at_a_time_and_it_is_said_which(
     assert row.runs[0].failed == {}
     assert list(row.runs[0].scores) == ["first", "second"]
     assert len(threads) == 2
+
+
+def test_models_of_several_runs_have_seeds_of_their_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    seeds: list[int] = []
+
+    class Seeded:
+        def __init__(self, seed: int) -> None:
+            seeds.append(seed)
+
+        def fit(self, *_: object) -> None: ...
+
+        def predict(self, rows: np.ndarray) -> np.ndarray:
+            return np.zeros(len(rows), dtype=np.int64)
+
+        def decision_function(self, rows: np.ndarray) -> np.ndarray:
+            return np.zeros(len(rows))
+
+    kinds = {"seeded": Learner(Seeded, "")}
+    monkeypatch.setattr("dpntk.evaluate.tables.utility.installed", lambda _: kinds)
+    train = drawn(50, 1)
+    evaluate_tables({"x": [train, train, train]}, drawn(50, 2), TWO, seed=7)
+    assert seeds == [7, 8, 9]

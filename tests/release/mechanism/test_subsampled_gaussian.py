@@ -152,3 +152,14 @@ def test_what_cannot_be_accounted_for_is_refused(
 ) -> None:
     with pytest.raises(BudgetError):
         SampledGaussian(rate, multiplier, steps)
+
+
+@pytest.mark.parametrize(
+    ("entry", "wrong"),
+    [("rate", "0.1"), ("rate", True), ("multiplier", None), ("steps", 1.0), ("steps", True)],
+)
+def test_what_is_no_number_is_refused(entry: str, wrong: object) -> None:
+    run = SampledGaussian(0.1, 1.0, 10)
+    assert SampledGaussian.from_json(run.to_json()) == run
+    with pytest.raises(ValueError, match="no such number"):
+        SampledGaussian.from_json({**run.to_json(), entry: wrong})

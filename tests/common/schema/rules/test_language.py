@@ -303,3 +303,13 @@ def test_constraints_of_strangers_take_no_room() -> None:
         [sys.executable, "-c", _BOMB], capture_output=True, text=True, check=True, timeout=120
     ).stdout
     assert int(said) < 200_000  # kilobytes
+
+
+@pytest.mark.parametrize("rule", ["a + b <= 0.3", "a + b = 0.3"])
+def test_what_rounding_alone_would_break_is_possible(rule: str) -> None:
+    """In binary, .1 + .2 is more than .3 by 5e-17."""
+    columns = (Column.continuous("a", 0.1, 1), Column.continuous("b", 0.2, 1))
+    (parsed,) = TableSchema(columns, constraints=(rule,)).rules
+    assert parsed.truth({"a": np.array([0.1]), "b": np.array([0.2])}).holds.all()
+    with pytest.raises(SchemaError, match="no values between the bounds"):
+        TableSchema(columns, constraints=(rule.replace("0.3", "0.29"),))

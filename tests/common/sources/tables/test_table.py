@@ -390,3 +390,24 @@ def test_a_single_row_group_is_streamed(tmp_path: Path) -> None:
     rows, megabytes = map(int, said.split())
     assert rows == len(numbers)
     assert megabytes < 12
+
+
+@pytest.mark.parametrize("size", [100, 1 << 21])
+def test_a_header_in_another_encoding_is_said_to_be_however_long_the_file_is(
+    tmp_path: Path, size: int
+) -> None:
+    """Without its undecodable characters a header would name columns that nobody has."""
+    path = tmp_path / "a.csv"
+    path.write_bytes("Größe\n".encode("latin-1") + b"1\n" * size)
+    with pytest.raises(DataError, match=r'not in utf-8: say in the schema .* encoding = "latin-1"'):
+        csv.read_header(path, CsvFormat())
+    assert csv.read_header(path, CsvFormat(encoding="latin-1")) == ("Größe",)
+
+
+def test_a_character_that_ends_beyond_what_is_read_of_a_header_is_none_of_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "a.csv"
+    path.write_text("a,b\nö,1\n", encoding="utf-8")
+    monkeypatch.setattr(csv, "_LONGEST_HEADER", 5)
+    assert csv.read_header(path, CsvFormat()) == ("a", "b")
