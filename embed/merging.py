@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Final
 
 from ..common.arguments import argument, path_from, require_kind
+from ..common.display.console import warning
 from ..common.errors import MergeError, OutputError, SchemaError
 from ..common.ledger import Ledger
 from ..common.storage.atomic import followed, require_absent, write_failures
@@ -64,6 +65,7 @@ def merge(paths: Sequence[Path | str]) -> Embedding:
         raise MergeError("there is nothing to merge: name two embeddings at least")
     whole = load_embedding(paths[0])
     owner = dict.fromkeys(_contents(whole), paths[0])
+    named = dict.fromkeys(whole.data_sets, paths[0])
     if (unit := whole.schema.privacy_unit) is not None:
         raise MergeError(
             f"{paths[0]}: rows of one {unit.column} may be in several of these, and each has let "
@@ -82,6 +84,7 @@ def merge(paths: Sequence[Path | str]) -> Embedding:
                     "be protected half as well; name each shard once"
                 )
         owner |= dict.fromkeys(_contents(part), path)
+        named |= dict.fromkeys(part.data_sets, path)
         parts.append(part.ledger)
         try:
             totals = whole.totals.plus(part.totals, whole.grid)
@@ -89,7 +92,14 @@ def merge(paths: Sequence[Path | str]) -> Embedding:
             raise MergeError(f"{path} does not fit in: {error}") from error
         whole = replace(whole, sums=totals.sums, counts=totals.counts)
     ledger = Ledger(parts=tuple(parts)).with_earlier(whole.schema.spent)
-    return replace(whole, ledger=ledger, run="", shards=tuple(sorted(owner)))
+    whole = replace(whole, ledger=ledger, run="", shards=tuple(sorted(owner)), data_sets=())
+    known = data_sets_of(whole)
+    for name in sorted(set(named) - set(known)):
+        warning(
+            f"{named[name]} is of data set {name!r} of another user or machine: what was released "
+            "from other embeddings of that one is not counted here"
+        )
+    return replace(whole, data_sets=known)
 
 
 def merge_files(
@@ -136,7 +146,9 @@ def merge_files(
         if replaced is not None and (lost := _would_be_lost(replaced.ledger, whole.ledger)):
             other = argument("output", option="-o")
             raise OutputError(f"{output} {lost} would be lost: choose another name with {other}")
-        for name in () if replaced is None else data_sets_of(replaced):
+        names = () if replaced is None else data_sets_of(replaced)
+        whole = replace(whole, data_sets=tuple(sorted({*whole.data_sets, *names})))
+        for name in names:
             declare(name, whole, output)
         write_embedding(whole, output)
     return whole

@@ -13,7 +13,7 @@ import click
 
 from ..address import is_address, require_local, require_plain
 from ..arguments import MOST, MOST_SEED
-from ..display.text import typed
+from ..display.text import typed, without_counts
 from ..errors import DataError
 from .sections import Section, image_option, running_option, sectioned_option, table_option
 
@@ -127,11 +127,13 @@ def _without_values(ctx: click.Context, parameter: click.Parameter, wanted: bool
     line = ctx.find_object(ErrorLine)
     if wanted and line is not None:
         line.values = False
+        ctx.with_resource(without_counts())
 
 
 quiet_values_option: Final = running_option(
     "--quiet-values", is_flag=True, is_eager=True, expose_value=False, callback=_without_values,
-    help="Leave values of the records out of error messages, so that logs hold none.",
+    help="Leave values of the records out of error messages, and numbers of records out of "
+    "notes, so that logs hold none.",
 )  # fmt: skip
 """For all commands that read records."""
 

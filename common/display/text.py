@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import shlex
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from contextvars import ContextVar
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from difflib import get_close_matches
 from pathlib import Path
@@ -22,6 +24,33 @@ def counted(number: int, one: str, several: str = "") -> str:
         several: the plural; `one` and an s if empty.
     """
     return f"{number:,} {one if number == 1 else several or f'{one}s'}"
+
+
+_UNCOUNTED: Final = ContextVar("uncounted", default=False)
+"""Whether messages may be kept in logs, which then hold no count of records."""
+
+
+@contextlib.contextmanager
+def without_counts() -> Iterator[None]:
+    """In this context, leave the numbers of records, persons and values out of messages."""
+    before = _UNCOUNTED.set(True)
+    try:
+        yield
+    finally:
+        _UNCOUNTED.reset(before)
+
+
+def so_many(number: int, one: str, several: str = "") -> str:
+    """How many records, persons or values there are: `2 rows`, or `some rows` without counts.
+
+    Args:
+        number: the number, which follows from the data.
+        one: the singular.
+        several: the plural; `one` and an s if empty.
+    """
+    if _UNCOUNTED.get():
+        return f"some {several or f'{one}s'}"
+    return counted(number, one, several)
 
 
 def some_of(names: Sequence[str], most: int = 5) -> str:

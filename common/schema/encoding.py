@@ -8,7 +8,7 @@ ordinal    the rank; one value for each category
 others     one value for each category (that of missing values last)
 ========== ====================================================================================
 
-In a schema `by_rank`, ordered categories and columns of two are encoded as numbers, their ranks.
+Columns that a schema lists in `by_rank` are encoded as numbers, their ranks.
 
 A value between two knots of the soft bins belongs to both, in proportion to their nearness: a
 triangular basis. The encoding is a function of the schema and the row alone. Numbers are looked up

@@ -18,6 +18,7 @@ from ..display.text import counted
 from ..errors import SchemaError
 from ..ledger import Entry
 from .classes import some_classes
+from .columns.checks import MOST_VALUES
 from .columns.column import Column
 from .columns.kinds import ColumnKind, Missing
 from .columns.lookup import LookupColumn
@@ -49,7 +50,7 @@ _LEFT_OUT_OF_JSON: Final[dict[str, Any]] = {
     "constraints": [],
     "spent": [],
     "privacy_unit": None,
-    "by_rank": False,
+    "by_rank": [],
 }
 """The default values of entries, which JSON leaves out."""
 
@@ -88,8 +89,8 @@ class TableSchema(BriefRepr):
             left out or among `made`; None if each row is protected by itself.
         constraints_origin: who has stated the constraints: the owner (`DECLARED`), or a look at the
             data (`FROM_DATA`).
-        by_rank: whether ordered categories, and columns of two, are encoded as numbers, their
-            ranks: see `with_ranks`.
+        by_rank: names of columns of categories that are encoded as numbers, their ranks: see
+            `with_ranks`.
     """
 
     columns: tuple[Column, ...]
@@ -104,7 +105,7 @@ class TableSchema(BriefRepr):
     privacy_unit: PrivacyUnit | None = None
     names_origin: Origin = Origin.DECLARED
     constraints_origin: Origin = Origin.DECLARED
-    by_rank: bool = False
+    by_rank: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         self._require_kinds()
@@ -126,6 +127,7 @@ class TableSchema(BriefRepr):
         require_spans(self.by_name)
         for column in self.lookups.values():
             column.require_fitting(self.by_name)
+        self._require_ranks()
         self._require_encodable()
         if self.record_size > MOST_INPUTS:
             raise SchemaError(
@@ -140,6 +142,7 @@ class TableSchema(BriefRepr):
             ("columns", Column, "Columns, such as (Column.integer('age', 0, 120),)"),
             ("left_out", str, "names, such as ('name',)"),
             ("constraints", str, "texts, such as ('discharge >= admission',)"),
+            ("by_rank", str, "names, such as ('stage',)"),
         ):
             given = getattr(self, name)
             require_kind(name, given, (tuple, list), f"a tuple of {some}", refusal=SchemaError)
@@ -150,8 +153,6 @@ class TableSchema(BriefRepr):
         set_plain(self, columns=tuple(sorted(self.columns, key=lambda each: bool(each.between))))
         wanted = "a CsvFormat, such as CsvFormat(separator=';')"
         require_kind("csv", self.csv, CsvFormat, wanted, refusal=SchemaError)
-        wanted = "True or False"
-        require_kind("by_rank", self.by_rank, bool, wanted, refusal=SchemaError)
         bins = integer("bins", self.bins, "a whole number, such as 20", refusal=SchemaError)
         set_plain(self, bins=bins)
         require_unit_or_none(self.privacy_unit)
@@ -211,6 +212,17 @@ class TableSchema(BriefRepr):
         if label.missing is not Missing.REFUSED:
             raise SchemaError(f"label {self.label!r}: a label cannot be missing")
 
+    def _require_ranks(self) -> None:
+        """Check that what is encoded by rank has ranks."""
+        for name in self.by_rank:
+            if name not in self.by_name or not has_ranks(self.by_name[name]):
+                raise SchemaError(
+                    f"by_rank: {name!r} is no column of two categories, or of up to {MOST_VALUES} "
+                    "ordered ones without an other"
+                )
+        if len(set(self.by_rank)) < len(self.by_rank):
+            raise SchemaError("by_rank: a column is there twice")
+
     def _require_encodable(self) -> None:
         """Check that a CSV file in the declared encoding can hold all texts of the schema."""
         for column in self.described:
@@ -242,8 +254,7 @@ class TableSchema(BriefRepr):
     def encoded(self) -> tuple[Column, ...]:
         """The features as records hold them: by rank, categories are the integers of their rank."""
         return tuple(
-            ranks_of(column) if self.by_rank and has_ranks(column) else column
-            for column in self.features
+            ranks_of(column) if column.name in self.by_rank else column for column in self.features
         )
 
     @cached_property
@@ -382,15 +393,19 @@ class TableSchema(BriefRepr):
         )
 
     def with_ranks(self) -> TableSchema:
-        """The schema by which to encode rows if nothing but dependence is to be shown.
+        """The schema by which to encode rows if a release measures all pairs of numbers.
 
-        Without a label, ordered categories and columns of two are encoded by rank: then they are
-        measured in the coarse pairs of all numbers, and the estimates of these hold for them, too.
-        With a label nothing changes: what matters there is what each class says of each category.
+        Categories with an order are encoded by rank: then they are measured in these pairs, too,
+        and the estimates of numbers hold for them. With a label this is worth it for ordered
+        categories alone, and if they are no more than the numbers: much of what goes together is
+        what each class says of each column, which more pairs would drown.
         """
-        if self.label is not None or not any(map(has_ranks, self.features)):
-            return self
-        return replace(self, by_rank=True)
+        ranked = [column for column in self.features if has_ranks(column)]
+        if self.label is not None:
+            ranked = [column for column in ranked if column.kind is ColumnKind.ORDINAL]
+            if len(ranked) > sum(column.kind.numeric for column in self.features):
+                return self
+        return replace(self, by_rank=tuple(column.name for column in ranked))
 
     @property
     def private_bounds(self) -> tuple[Column, ...]:
@@ -443,7 +458,7 @@ class TableSchema(BriefRepr):
             "constraints_origin": self.constraints_origin.value,
             "spent": [entry.to_json() for entry in self.spent],
             "privacy_unit": None if self.privacy_unit is None else self.privacy_unit.to_json(),
-            "by_rank": self.by_rank,
+            "by_rank": list(self.by_rank),
         }
         return {
             name: value

@@ -21,6 +21,7 @@ _LISTS: Final = {
     "left_out": (str, "left_out is a list of columns' names"),
     "constraints": (str, 'constraints are a list of texts, as in ["discharge >= admission"]'),
     "spent": (dict, "spent is a list of tables"),
+    "by_rank": (str, "by_rank is a list of columns' names"),
 }
 """Maps an entry to the type of its items, with that type in words."""
 
@@ -53,8 +54,6 @@ def read_entries(document: Mapping[str, Any], known: Set[str]) -> dict[str, Any]
         raise SchemaError("label is a column's name")
     if type(values.get("bins", 0)) is not int:
         raise SchemaError("bins is a whole number")
-    if type(values.get("by_rank", False)) is not bool:
-        raise SchemaError("by_rank is true or false")
     # What no file holds comes last, so that places are those in files.
     in_order = sorted(columns, key=lambda each: isinstance(each, dict) and "between" in each)
     values["columns"] = tuple(Column.from_json(each) for each in in_order if not is_unread(each))

@@ -11,7 +11,7 @@ from ...common.adjacency import Adjacency
 from ...common.cli.default_paths import EMBEDDING, MAGNITUDES, RELEASE
 from ...common.cli.options import elsewhere
 from ...common.display.console import console, notice, warning
-from ...common.display.text import counted, typed
+from ...common.display.text import counted, so_many, typed
 from ...common.errors import BudgetError, SchemaError
 from ...common.features.approx_bounds import approx_bounds_map
 from ...common.features.base import FeatureMap
@@ -28,9 +28,9 @@ from ..exact.grid import MOST_RECORDS
 from ..feature_options.base import FeatureOptions
 from ..pipeline import embed
 from ..run.work_folder import NothingLeft, WorkFolder
-from ..sums.data_sets import declare, require_name
+from ..sums.data_sets import require_name
 from ..sums.file import Embedding, load_embedding
-from ..sums.saving import COST, require_not_raised, save_embedding
+from ..sums.saving import COST, add_to_data_set, require_not_raised, save_embedding
 from .feature_options import MakeOptions
 from .source_options import say_what_was_looked_up, with_schema
 
@@ -87,7 +87,7 @@ def run(
         may_write()
     use_threads(threads)
     # An existing ledger will be taken over.
-    require_not_raised(account.ceiling(_LEAST_DELTA), output)
+    require_not_raised(account.ceiling(_LEAST_DELTA), output, data_set)
     with work:
         try:
             embedding = embed(
@@ -156,7 +156,7 @@ class _Account:
                 "set it with --overwrite, on one process"
             )
         if self.data_set is not None:
-            declare(self.data_set, made, output)
+            add_to_data_set(self.data_set, output)
 
 
 def _magnitudes(
@@ -193,14 +193,15 @@ def _say_what_was_made(embedding: Embedding, output: Path, bounds_of: Path | Non
     schema = embedding.schema
     say_what_was_looked_up(schema)
     console.print(
-        f"embedded {embedding.records:,} {schema.noun} in "
+        f"embedded {so_many(embedding.records, schema.noun, schema.noun)} in "
         f"{counted(len(schema.classes), 'class', 'classes')} as {embedding.sums.shape[0]:,} x "
         f"{embedding.sums.shape[1]} sums"
     )
     if empty := int((embedding.counts == 0).sum()):
         gaps = "; labels that begin at 1, or have gaps, can be named: --class-names 1,2,3"
         warning(
-            f"no record is of {counted(empty, 'class', 'classes')} of {len(schema.classes)}: "
+            f"no record is of {so_many(empty, 'class', 'classes')} of "
+            f"{len(schema.classes)}: "
             "what a release shows of such a class is noise alone"
             f"{gaps if schema.classes == numbered(len(schema.classes)) else ''}"
         )

@@ -122,8 +122,8 @@ class TangentOptions(SeededOptions):
     def encoding(self, schema: Schema) -> Schema:
         """The schema by which records are best encoded for the map.
 
-        Where a release chooses pairs of columns, ordered categories of a table without a label are
-        encoded by rank, to be measured among the numbers (`TableSchema.with_ranks`).
+        Where a release chooses pairs of columns, ordered categories are encoded by rank, to be
+        measured among the numbers (`TableSchema.with_ranks`).
         """
         chooses = not self.pairs and self.marginals != 0 and self.moments != 0
         if isinstance(schema, TableSchema) and chooses and self.preset is None:

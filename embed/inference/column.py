@@ -12,7 +12,7 @@ import numpy as np
 from ...common.arguments import argument
 from ...common.display.console import notice
 from ...common.display.representations import RedactedRepr
-from ...common.display.text import counted
+from ...common.display.text import counted, so_many
 from ...common.schema.columns.column import Column
 from ...common.schema.columns.dtypes import DATE_DTYPES, DURATION_DTYPES
 from ...common.schema.columns.kinds import ColumnKind, Missing
@@ -281,7 +281,7 @@ class SeenColumn(RedactedRepr):
         if is_label and 2 < len(categories) > self.texts / _ROWS_OF_A_CLASS:
             notice(
                 f"{called}: {counted(len(categories), 'class', 'classes')} for "
-                f"{counted(self.texts, 'row')}: rare ones will be noise; a coarser label has "
+                f"{so_many(self.texts, 'row')}: rare ones will be noise; a coarser label has "
                 "fewer"
             )
         missing = Missing.CATEGORY if self.missing and not is_label else Missing.REFUSED

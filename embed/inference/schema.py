@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 from ...common.arguments import argument
 from ...common.display.console import notice, warning
-from ...common.display.text import counted, some_of, typed
+from ...common.display.text import counted, so_many, some_of, typed
 from ...common.errors import DataError, SchemaError
 from ...common.schema.columns.column import Column
 from ...common.schema.columns.dtypes import DTYPES
@@ -294,7 +294,7 @@ def _require_label(name: str, column: Column | None, seen: SeenColumn) -> None:
         )
     if seen.lacking:
         notice(
-            f"{name}: without a value in {counted(seen.lacking, 'row')}, and a record needs a "
+            f"{name}: without a value in {so_many(seen.lacking, 'row')}, and a record needs a "
             "label: remove them, or write a class of their own there"
         )
 

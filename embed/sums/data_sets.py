@@ -5,19 +5,22 @@ budget on those records twice. So the owner can name the data set that an embedd
 names are kept in a registry in the user's configuration folder, which nobody else can read (0600).
 The registry identifies an embedding by a digest of its exact sums, whatever its file is called and
 however often it was copied; no release contains that digest. A merged embedding belongs to the data
-sets of its parts.
+sets of its parts. An embedding's file holds its names, too: another user, or one who has lost the
+registry, must not be told that nothing was spent.
 """
 
 from __future__ import annotations
 
 import contextlib
 import functools
+import unicodedata
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
 from ...common.arguments import argument, require_kind
+from ...common.display.console import notice
 from ...common.errors import BudgetError, SchemaError
 from ...common.ledger import Ledger
 from ...common.storage import untrusted_files
@@ -75,7 +78,7 @@ def data_sets_of(embedding: Embedding) -> tuple[str, ...]:
     """The names under which an embedding, or a part it was merged from, was declared.
 
     Raises:
-        BudgetError: the registry cannot be read.
+        BudgetError: the registry cannot be read, or does not know one of the names in its file.
     """
     return tuple(sorted(_names(_read(registry_path()), embedding)))
 
@@ -95,7 +98,7 @@ def spent_on_records_of(embedding: Embedding) -> Ledger:
     """The ledger of an embedding, with all releases from its data sets' other embeddings.
 
     Raises:
-        BudgetError: the registry cannot be read.
+        BudgetError: the registry cannot be read, or does not know one of the names in its file.
     """
     registry, digest = _read(registry_path()), embedding.totals.digest()
     members = [registry[name] for name in sorted(_names(registry, embedding))]
@@ -108,7 +111,7 @@ def declared_ledger(embedding: Embedding) -> Ledger:
     """The ledger last registered for an embedding, with all releases from its data sets.
 
     Raises:
-        BudgetError: the registry cannot be read.
+        BudgetError: the registry cannot be read, or does not know one of the names in its file.
     """
     registry, digest = _read(registry_path()), embedding.totals.digest()
     known = [m[digest].ledger for m in registry.values() if digest in m]
@@ -124,7 +127,7 @@ def nobody_else_spends(embedding: Embedding) -> Iterator[tuple[str, ...]]:
         The names of its data sets, for `note`.
 
     Raises:
-        BudgetError: the registry cannot be read.
+        BudgetError: the registry cannot be read, or does not know one of the names in its file.
         OutputError: its folder cannot be locked.
     """
     if not data_sets_of(embedding):  # nobody has to wait
@@ -135,10 +138,11 @@ def nobody_else_spends(embedding: Embedding) -> Iterator[tuple[str, ...]]:
 
 
 def require_name(name: str) -> None:
-    """Check that a data set can have this name.
+    """Check that a data set can have this name, and that it is not taken for another's.
 
     Raises:
-        BudgetError: it cannot.
+        BudgetError: it cannot, it looks like the name of a data set but is another, or the registry
+            cannot be read.
     """
     require_kind("data_set", name, str, "a name", refusal=BudgetError)
     if not (name.strip() and name.isprintable() and len(name) <= _LONGEST_NAME):
@@ -146,10 +150,26 @@ def require_name(name: str) -> None:
             f"{argument('data_set', name)}: give a name of up to {_LONGEST_NAME} characters that "
             "can be read"
         )
+    if name != name.strip():
+        raise BudgetError(f"{argument('data_set', name)}: there are blanks around the name")
+    known = _read(registry_path())
+    alike = [other for other in sorted(known) if _seen(other) == _seen(name)]
+    if alike and name not in known:
+        raise BudgetError(
+            f"{argument('data_set', name)}: there is a data set {alike[0]!r} already: if that is "
+            "the one, write its name in the same way; otherwise choose one that looks different"
+        )
+
+
+def _seen(name: str) -> str:
+    """What people see of a name: neither capitals nor blanks, nor how an accent is stored."""
+    return "".join(unicodedata.normalize("NFKC", name).casefold().split())
 
 
 def declare(name: str, embedding: Embedding, path: Path) -> None:
     """Register an embedding under a data set, or update its releases if it is there.
+
+    The owner is told of a new name: a slip of the pen would make a data set of its own.
 
     Raises:
         BudgetError: the name is invalid, or the registry cannot be read.
@@ -160,6 +180,10 @@ def declare(name: str, embedding: Embedding, path: Path) -> None:
     with write_failures(place):
         make_private(place.parent)
     with locked(place):
+        others = sorted(_read(place))
+        if name not in others:
+            beside = f", beside {', '.join(others)}" if others else ""
+            notice(f"{name!r} is the name of a new data set{beside}")
         _enter((name,), embedding, path)
 
 
@@ -190,7 +214,15 @@ def note(embedding: Embedding, path: Path, names: tuple[str, ...]) -> None:
 
 def _names(registry: Mapping[str, Mapping[str, Member]], embedding: Embedding) -> set[str]:
     digests = {embedding.totals.digest(), *embedding.shards}
-    return {name for name, members in registry.items() if not digests.isdisjoint(members)}
+    found = {name for name, members in registry.items() if not digests.isdisjoint(members)}
+    if lost := sorted(set(embedding.data_sets) - found):
+        raise BudgetError(
+            f"the embedding belongs to data set {lost[0]!r}, but {registry_path()} does not know "
+            "of it, nor what was released from its other embeddings: release as the user and on "
+            "the machine that embedded the records, or put a copy of that file back; to begin "
+            f"anew, embed them with {argument('data_set', lost[0])}"
+        )
+    return found
 
 
 def _enter(names: Iterable[str], embedding: Embedding, path: Path) -> None:
@@ -247,5 +279,5 @@ def _read(path: Path) -> DataSets:
 def _unreadable(path: Path, reason: object) -> BudgetError:
     return BudgetError(
         f"{path}: the registry of data sets cannot be read ({reason}): without it nobody knows "
-        "what was spent on them; put a copy back, or move it away"
+        "what was spent on them: put a copy back"
     )

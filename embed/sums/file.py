@@ -45,9 +45,10 @@ _LAYOUT: Final = Layout(
         "records": INTEGER,
         "run": TEXT,
         "ledger": TEXT,
+        "data_sets": TEXT,
     },
     groups={"feature_map": Rule(FLOAT32, 4)},
-    optional=("shards", "run"),
+    optional=("shards", "run", "data_sets"),
     longest_text=1 << 22,
 )
 _LARGEST_FILE: Final = 1 << 36
@@ -75,6 +76,8 @@ class Embedding(RedactedRepr):
             memory without a work folder.
         shards: digests of the embeddings that it was merged from, directly or through other merges;
             empty if it was made in one pass.
+        data_sets: the owner's names for its records, of which the registry has to know
+            (`data_sets`).
     """
 
     sums: NDArray[np.int64]
@@ -85,6 +88,7 @@ class Embedding(RedactedRepr):
     ledger: Ledger = field(default_factory=Ledger)
     run: str = ""
     shards: tuple[str, ...] = ()
+    data_sets: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         shape = (self.feature_map.dimension, len(self.schema.classes))
@@ -167,6 +171,8 @@ def write_embedding(embedding: Embedding, path: Path) -> None:
         file.attrs["records"] = embedding.records
         file.attrs["run"] = embedding.run
         file.attrs["ledger"] = canonical_json(embedding.ledger.to_json())
+        if embedding.data_sets:
+            file.attrs["data_sets"] = canonical_json({"names": list(embedding.data_sets)})
         file.create_dataset("sums", data=embedding.sums)
         file.create_dataset("counts", data=embedding.counts)
         if embedding.shards:
@@ -239,6 +245,14 @@ def _contents(path: Path) -> Contents:
         raise EmbeddingError(f"{path}: {error}; {_AGAIN}") from error
 
 
+def _names_in(text: str | None) -> tuple[str, ...]:
+    """The names of data sets in a file, if there are any."""
+    names = [] if text is None else parse_json(text)["names"]
+    if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
+        raise SchemaError("the names of data sets are no names")
+    return tuple(names)
+
+
 def _understand(contents: Contents) -> Embedding:
     attributes: Mapping[str, Any] = contents.attributes
     arrays = dict(contents.arrays)
@@ -261,6 +275,7 @@ def _understand(contents: Contents) -> Embedding:
         ledger=Ledger.from_json(parse_json(attributes["ledger"])),
         run=attributes.get("run", ""),
         shards=tuple(row.tobytes().hex() for row in shards),
+        data_sets=_names_in(attributes.get("data_sets")),
     )
     if embedding.plan_digest != attributes["plan_digest"]:
         raise SchemaError("the plan digest does not match the plan")

@@ -46,8 +46,8 @@ def save_embedding(
     Raises:
         OutputError: something is there and may not be replaced, or nothing can be written there;
             nothing is left behind.
-        BudgetError: a ceiling would be raised under which releases were made, or the name of the
-            data set is invalid.
+        BudgetError: a ceiling would be raised under which releases were made, the name of the data
+            set is invalid, or the registry does not know another one that an embedding belongs to.
         EmbeddingError: the existing embedding is damaged, so that its ledger would be lost; or
             `embedding` is not an embedding.
     """
@@ -60,35 +60,68 @@ def save_embedding(
     path = followed(path_from("path", path, refusal=OutputError))
     with locked(path):
         require_absent(path, overwrite=overwrite, cost=COST, begins=EMBEDDING_BEGINS)
-        replaced = require_not_raised(ceiling, path)
+        replaced = require_not_raised(ceiling, path, data_set)
         before = Ledger() if replaced is None else replaced.ledger
-        names = () if replaced is None else data_sets_of(replaced)
+        names = {*([] if replaced is None else data_sets_of(replaced))}
+        names |= set() if data_set is None else {data_set}
+        embedding = _not_of(data_set, embedding)
         if ceiling is not None:
             _require_not_raised(ceiling, path, before, embedding.ledger, declared_ledger(embedding))
         ledger = before.with_later(embedding.ledger).with_earlier(embedding.schema.spent)
         ledger = replace(ledger, ceiling=ceiling or ledger.ceiling)
-        embedding = replace(embedding, ledger=ledger)
-        for name in dict.fromkeys([*names, *([] if data_set is None else [data_set])]):
+        of_all = tuple(sorted({*names, *data_sets_of(embedding)}))
+        embedding = replace(embedding, ledger=ledger, data_sets=of_all)
+        for name in sorted(names):
             declare(name, embedding, path)
         write_embedding(embedding, path)
 
 
-def require_not_raised(ceiling: PrivacyBudget | None, path: Path) -> Embedding | None:
+def add_to_data_set(name: str, path: Path) -> None:
+    """Name the data set of an embedding that is there already, in the registry and in its file.
+
+    Raises:
+        BudgetError: the name is invalid, or the registry cannot be read.
+        EmbeddingError: the embedding is damaged.
+        OutputError: the registry or the file cannot be written.
+    """
+    with locked(path):
+        made = load_embedding(path)
+        declare(name, made, path)
+        if name not in made.data_sets:
+            names = tuple(sorted({*made.data_sets, name}))
+            write_embedding(replace(made, data_sets=names), path)
+
+
+def _not_of(data_set: str | None, embedding: Embedding) -> Embedding:
+    """The embedding without the name of a data set that is declared anew, known or not."""
+    others = tuple(name for name in embedding.data_sets if name != data_set)
+    return replace(embedding, data_sets=others)
+
+
+def require_not_raised(
+    ceiling: PrivacyBudget | None, path: Path, data_set: str | None = None
+) -> Embedding | None:
     """Check that no ceiling is raised under which releases were made already.
 
     A ceiling that is raised after somebody has seen a release was not set beforehand
     (docs/privacy/proofs.md, statement 11).
 
+    Args:
+        ceiling: the new ceiling; None for none.
+        path: of the embedding.
+        data_set: a name that is declared anew, which the registry need not know.
+
     Returns:
-        The embedding at `path`, if there is one.
+        The embedding at `path`, if there is one, not as one of that data set.
 
     Raises:
-        BudgetError: the ceiling would be raised.
+        BudgetError: the ceiling would be raised, or the registry does not know another of its data
+            sets.
         EmbeddingError: the embedding at `path` is damaged.
     """
     if not path.exists():
         return None
-    before = load_embedding(path)
+    before = _not_of(data_set, load_embedding(path))
     _require_not_raised(ceiling, path, before.ledger, declared_ledger(before))
     return before
 

@@ -173,7 +173,8 @@ def enter_release(
                 f"{what} was released before: with this release the total would be {total}; "
                 f"add {argument('compose')} if that is acceptable"
             )
-        embedding = replace(embedding, ledger=embedding.ledger.with_entry(planned.entry))
+        ledger = embedding.ledger.with_entry(planned.entry)
+        embedding = replace(embedding, ledger=ledger, data_sets=data_sets)
         with write_failures(path):
             size = path.stat().st_size
         # The file is written anew with its ledger, after the registry has counted the release.

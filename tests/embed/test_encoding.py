@@ -1,4 +1,4 @@
-"""Ordered categories of a table without a label are measured among its numbers."""
+"""Ordered categories are measured among the numbers."""
 
 from __future__ import annotations
 
@@ -62,14 +62,14 @@ def test_all_pairs_of_numbers_include_ordered_categories() -> None:
 @pytest.mark.parametrize(
     ("features", "schema"),
     [
-        (None, replace(SCHEMA, label="town")),
+        (None, replace(SCHEMA, columns=SCHEMA.columns[1:], label="town", left_out=("age",))),
         (TangentOptions(pairs=["age,pain"]), SCHEMA),
         (TangentOptions(marginals=0), SCHEMA),
         (TangentOptions(moments=0), SCHEMA),
         (FourierOptions(frequencies=10), SCHEMA),
     ],
 )
-def test_where_a_release_chooses_no_pairs_or_has_classes_categories_stay_categories(
+def test_where_a_release_measures_no_pairs_of_numbers_categories_stay_categories(
     features: FeatureOptions | None, schema: TableSchema
 ) -> None:
     assert embedded(features, schema).schema == schema

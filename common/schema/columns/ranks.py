@@ -1,8 +1,8 @@
 """Ordered categories as numbers: their ranks.
 
-Dependence on a number takes one figure, on categories one for each. So a table without a label,
-of which nothing but dependence is to be shown, is encoded by ranks (`TableSchema.with_ranks`). A
-column of two categories always has an order.
+A release measures all pairs of numbers, and dependence on a number takes fewer figures than
+dependence on categories. So categories that have an order may be encoded by their ranks
+(`TableSchema.with_ranks`). Two categories always have one.
 """
 
 from __future__ import annotations

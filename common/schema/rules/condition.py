@@ -46,6 +46,11 @@ class Condition(ABC):
         """The columns that it mentions."""
 
     @property
+    def size(self) -> int:
+        """The number of comparisons in it."""
+        return 1
+
+    @property
     @abstractmethod
     def negated(self) -> Condition:
         """The condition that holds where it fails, and fails where it holds."""
@@ -238,6 +243,11 @@ class _Several(Condition):
     def names(self) -> frozenset[str]:
         """See `Condition`."""
         return frozenset().union(*(part.names for part in self.parts))
+
+    @property
+    def size(self) -> int:
+        """See `Condition`."""
+        return sum(part.size for part in self.parts)
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from ...arguments import argument
 from ...display.console import notice
 from ...display.representations import RedactedRepr
-from ...display.text import counted, some_of
+from ...display.text import counted, so_many, some_of
 from ...errors import DataError, SchemaError
 from ..options import SourceOptions
 from ..paths import AnyPath, located, read
@@ -133,7 +133,7 @@ class LabelFile(RedactedRepr):
             self._refuse(files, missing)
         others = len(self.rows) - len(used)
         if others:
-            notice(f"passed over {counted(others, 'row')} of {self.path}: no such images are here")
+            notice(f"passed over {so_many(others, 'row')} of {self.path}: no such images are here")
         classes, known = classes_of_texts(options, {row.label for row in used}, str(self.path))
         labels = np.empty(len(used), dtype=np.int64)
         for at, row in enumerate(used):

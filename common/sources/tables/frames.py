@@ -174,7 +174,7 @@ def _columns(
             column = held.iloc[:, place]
             _require_one_kind(column)
             columns[name] = without_view(pyarrow.array(column, from_pandas=True))
-        except (pyarrow.ArrowException, TypeError, UnicodeError, OverflowError) as error:
+        except (pyarrow.ArrowException, TypeError, UnicodeError, ArithmeticError) as error:
             raise DataError(
                 f"{where}: column {name!r} holds values of several kinds, or of one that no table "
                 "has: make them numbers or texts, or leave the column out of the data",

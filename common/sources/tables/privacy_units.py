@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from ...display.console import notice, warning
 from ...display.representations import RedactedRepr
-from ...display.text import counted
+from ...display.text import so_many
 from ...errors import DataError, SchemaError
 from ...schema.csv_format import CsvFormat
 from ...schema.privacy_unit import PrivacyUnit
@@ -111,10 +111,11 @@ def with_bounded_units(source: Source) -> Source:
     counts = places < unit.rows
     surplus = int(np.count_nonzero(~counts))
     if surplus:
-        owners = len(np.unique(persons[~counts]))
+        owners, all_owners = len(np.unique(persons[~counts])), int(persons.max()) + 1
         notice(
-            f"{unit.column}: {counted(surplus, 'row')} left out: {counted(owners, 'value')} of "
-            f"{int(persons.max()) + 1:,} have more than the {unit.rows:,} that count"
+            f"{unit.column}: {so_many(surplus, 'row')} left out: "
+            f"{so_many(owners, 'value')} of {so_many(all_owners, 'value')} have "
+            f"more than the {unit.rows:,} that count"
         )
     return BoundedSource(source, counts)
 
@@ -161,7 +162,7 @@ def _warn_of_near_alike(values: pa.Array, unit: PrivacyUnit) -> None:
     twins = len(values) - compute.count_distinct(bare).as_py()
     if twins:
         warning(
-            f"{unit.column}: {counted(twins, 'value differs', 'values differ')} from another one "
+            f"{unit.column}: {so_many(twins, 'value differs', 'values differ')} from another one "
             "in case, spaces, unseen characters, the form of letters, or zeros around a number "
             "alone, as 7, 007 and 7.0 do: they are taken for different persons; if they are not, "
             "write them in one way"

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...display.console import notice
-from ...display.text import counted
+from ...display.text import so_many
 from ...errors import DataError, SchemaError
 from ...schema.columns.codes import MISSING, UNLISTED
 from ...schema.columns.column import Column
@@ -151,19 +151,19 @@ class RowReader:
     def tell(self) -> None:
         """Show the user how many values were changed, and how many rows break a constraint."""
         if len(self.clipped) > _ONE_BY_ONE:
-            found = (f"{name} in {counted(count, 'row')}" for name, count in self.clipped.items())
+            found = (f"{name} in {so_many(count, 'row')}" for name, count in self.clipped.items())
             notice(f"beyond their bounds, counted as the bounds: {', '.join(found)}")
         else:
             for name, count in self.clipped.items():
-                beyond = counted(count, "row")
+                beyond = so_many(count, "row")
                 notice(f"{name}: beyond its bounds in {beyond}, counted as the bound")
         for name, count in self.unlisted.items():
-            notice(f"{name}: in no category in {counted(count, 'row')}, counted as its other")
+            notice(f"{name}: in no category in {so_many(count, 'row')}, counted as its other")
         if self.kept:
-            found = (f"{name} in {counted(count, 'row')}" for name, count in self.kept.items())
+            found = (f"{name} in {so_many(count, 'row')}" for name, count in self.kept.items())
             notice(f"in no category, counted as one more: {', '.join(found)}")
         for text, count in (+self.broken).items():
-            notice(f"constraint {text!r}: broken by {counted(count, 'row')}, taken as they are")
+            notice(f"constraint {text!r}: broken by {so_many(count, 'row')}, taken as they are")
 
     def _numbers(self, values: pa.Array, at: _Place) -> NDArray[np.float64]:
         """Values, clipped to the bounds and rounded to steps, NaN where missing."""

@@ -12,7 +12,7 @@ Everything is a function of the schema, the rows and a seed, and reveals nothing
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, Final
 
 import numpy as np
@@ -38,6 +38,11 @@ _NEAR: Final = 12
 """A row tries up to 300 partners: at first within 2^-12 of the class, in the end anywhere."""
 _FOR_EACH: Final = 25
 """All rows together try at most 25 times as many partners as there are rows."""
+_MOST_WORK: Final = 4 * 10**9
+"""The most comparisons of a row that are spent on swaps and on careful changes: about a minute. The
+rules of a stranger's release may need far more; then rows are changed less carefully, or copied."""
+_ROWS_AT_LEAST: Final = 5_000
+"""Comparing a few rows takes about as long as comparing this many."""
 _ROUNDS: Final = 10
 _SIMPLE_ROUNDS: Final = 5
 """In later rounds, a change that breaks other rules is avoided: one may undo what another did."""
@@ -115,6 +120,7 @@ class _Repairs:
         self._random = random
         self._names = sorted(frozenset().union(*(rule.names for rule in rules)))
         self._careful = False
+        self._work_left = _MOST_WORK
         self._following = _following(rules)
         count = len(next(iter(values.values())))
         self._labels = (
@@ -135,7 +141,7 @@ class _Repairs:
                 places, left = np.flatnonzero(broken), _FOR_EACH * len(order)
                 for attempt in range(_EXCHANGES if len(order) > 1 else 0):
                     left -= len(places)
-                    if not len(places) or left < 0:
+                    if not len(places) or left < 0 or self._work_left < 0:
                         break
                     far = min(1.0, 2.0 ** (attempt - _NEAR))
                     reach = max(1, round((len(order) - 1) * far))
@@ -175,12 +181,17 @@ class _Repairs:
         after = dict(before)
         after[name] = np.concatenate([before[name][len(one) :], before[name][: len(one)]])
         gain = np.zeros(len(rows), dtype=np.int64)
+        self._spend(rules, 2 * len(rows))
         for rule in rules:
             gain += rule.truth(before).fails
             gain -= rule.truth(after).fails.astype(np.int64)
         better = gain[: len(one)] + gain[len(one) :] > 0
         both = np.concatenate([better, better])
         self._values[name][rows[both]] = after[name][both]
+
+    def _spend(self, rules: Iterable[Condition], rows: int) -> None:
+        """Count the work of comparing so many rows by some rules."""
+        self._work_left -= sum(rule.size for rule in rules) * max(rows, _ROWS_AT_LEAST)
 
     def fulfil(self, rule: Condition, *, careful: bool = False) -> None:
         """Set values in the rows that break a rule, so that they keep it.
@@ -263,7 +274,8 @@ class _Repairs:
         """Move one number in each row as far as necessary; or several, as far as they can."""
         terms: Sequence[tuple[str, float]] = comparison.terms
         several = [terms]
-        if self._careful:
+        careful = self._careful and self._work_left > 0
+        if careful:
             several = [[term for term in terms if term is not one] for one in terms] + several
         found: list[Values] = []
         costs: list[NDArray[np.float64]] = []
@@ -274,8 +286,9 @@ class _Repairs:
                 total = total + cost
             found.append(moved)
             costs.append(total * self._eagerness(way[0][0]) if len(way) == 1 else total + 1.0)
-            if self._careful:
-                others = (rule for rule in self._rules if rule is not comparison)
+            if careful:
+                others = [rule for rule in self._rules if rule is not comparison]
+                self._spend(others, len(total))
                 costs[-1] += _OF_BREAKING * sum(rule.truth(moved).fails for rule in others)
         return _cheapest(comparison, found, costs)
 

@@ -28,7 +28,7 @@ from dpntk.common.schema.csv_format import CsvFormat
 from dpntk.common.schema.draft import Draft
 from dpntk.common.schema.privacy_unit import PrivacyUnit
 from dpntk.common.schema.table import TableSchema
-from dpntk.common.schema.toml import read_draft
+from dpntk.common.schema.toml import read_draft, save_schema
 from dpntk.common.sources import Batch, open_source
 from dpntk.common.sources.options import SourceOptions
 from dpntk.common.sources.tables.frames import FrameSource
@@ -389,3 +389,44 @@ def test_options_and_sources_that_hold_records_show_none(tmp_path: Path) -> None
     for said in (repr(options), shown):
         assert DIAGNOSIS not in said
         assert str(NUMBER) not in said
+
+
+def test_notes_that_a_log_keeps_count_no_records(dpntk: Command, tmp_path: Path) -> None:
+    """A single row that is left out, clipped or unlisted is one person's; so are their numbers."""
+    unit = PrivacyUnit("person", 2)
+    schema = TableSchema(
+        (
+            Column.integer("age", 0, 99),
+            Column.categorical("town", ["Bonn", "Ulm", "other"], other="other"),
+            Column.boolean("ill", ["no", "yes"]),
+        ),
+        label="ill",
+        left_out=("person",),
+        constraints=("age >= 18",),
+        privacy_unit=unit,
+    )
+    save_schema(schema, tmp_path / "s.toml")
+    rows = ["person,age,town,ill", "a,20,Ulm,no", "a,30,Ulm,no", "a,40,Bonn,no", "A,120,Ulm,no"]
+    (tmp_path / "t.csv").write_text("\n".join([*rows, "b,3,Rom,no", ""]))
+    line = (
+        "embed",
+        tmp_path / "t.csv",
+        "--schema",
+        tmp_path / "s.toml",
+        "--width",
+        2,
+        "--overwrite",
+    )
+    told, quiet = (dpntk(*line, *more).stderr for more in ((), ("--quiet-values",)))
+    for said, instead in (
+        ("1 row left out", "some rows left out"),
+        ("1 value differs from another one", "some values differ from another one"),
+        ("age: beyond its bounds in 1 row", "age: beyond its bounds in some rows"),
+        ("town: in no category in 1 row", "town: in no category in some rows"),
+        ("'age >= 18': broken by 1 row", "'age >= 18': broken by some rows"),
+        ("no record is of 1 class of 2", "no record is of some classes of 2"),
+        ("embedded 4 rows", "embedded some rows"),
+    ):
+        assert said in " ".join(told.split())
+        assert instead in " ".join(quiet.split())
+        assert said not in " ".join(quiet.split())

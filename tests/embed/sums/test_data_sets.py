@@ -24,6 +24,7 @@ from dpntk.embed.sums.data_sets import (
     registry_path,
     spent_on_records_of,
 )
+from dpntk.embed.sums.file import write_embedding
 from dpntk.release import PrivacyParameters, own_key, release
 from dpntk.release.mechanism.accountant import noise_multiplier
 from dpntk.release.mechanism.composition import (
@@ -290,7 +291,7 @@ def test_a_damaged_registry_is_one_line_and_nothing_is_spent(dpntk: Command, fol
     for content in ("", "[]", '{"format": "dpntk data sets 1", "data_sets": 7}'):
         registry_path().write_text(content)
         for line in lines:
-            refused(dpntk(*line), "put a copy back, or move it away")
+            refused(dpntk(*line), "put a copy back")
     assert not load_embedding(Path("5.h5")).ledger.entries
 
 
@@ -454,3 +455,80 @@ def test_a_merged_embedding_that_is_declared_counts_what_each_part_spent_for_its
     assert spent_on_records_of(earlier) == merged
     save_embedding(replace(earlier, shards=()), tmp_path / "again.h5", data_set="digits")
     assert spent_on_records_of(earlier) == merged
+
+
+def test_without_its_registry_an_embedding_of_a_data_set_is_not_released(
+    dpntk: Command, folder: Path
+) -> None:
+    """Another user, a container or a restored home would be told that nothing was spent."""
+    first = embed(dpntk, folder, 4, "--data-set", "ward", "--budget-eps", 2)
+    second = embed(dpntk, folder, 5, "--data-set", "ward")
+    assert dpntk("release", first, *PROMISE, "-o", "a.h5").code == 0
+    registry = registry_path()
+    kept = registry.rename(registry.with_name("elsewhere.json"))
+    unknown = ("belongs to data set 'ward', but ", " does not know of it")
+    for line in (
+        ("release", second, "--eps", 5, "--delta", 1e-3, "-o", "b.h5"),
+        ("plan", second, "--eps", 1),
+        ("budget", second),
+        ("embed", folder, "--width", 5, "-o", second, "--overwrite"),
+    ):
+        refused(dpntk(*line), *unknown)
+    # Of a registry from before it was embedded, likewise.
+    registry.write_text(json.dumps({"format": "dpntk data sets 1", "data_sets": {"ward": {}}}))
+    registry.chmod(0o600)
+    refused(dpntk("release", second, "--eps", 5, "--delta", 1e-3, "-o", "b.h5"), *unknown)
+    kept.replace(registry)
+    refused(
+        dpntk("release", second, *PROMISE, "-o", "b.h5"), "budget of epsilon 2", "is spent already"
+    )
+
+
+def test_a_data_set_whose_registry_is_lost_may_be_declared_anew(
+    dpntk: Command, folder: Path
+) -> None:
+    path = embed(dpntk, folder, 4, "--data-set", "ward")
+    registry_path().unlink()
+    again = dpntk("embed", folder, "--width", 4, "-o", path, "--overwrite", "--data-set", "ward")
+    assert again.code == 0, again.stderr
+    assert "'ward' is the name of a new data set" in again.stderr
+    assert dpntk("release", path, *PROMISE, "-o", "a.h5").code == 0
+
+
+def test_an_embedding_knows_its_names_however_it_got_them(dpntk: Command, folder: Path) -> None:
+    path = embed(dpntk, folder, 4)
+    assert load_embedding(path).data_sets == ()
+    embed(dpntk, folder, 4, "--data-set", "ward", "--overwrite")
+    assert load_embedding(path).data_sets == ("ward",)
+    embed(dpntk, folder, 4, "--overwrite")
+    assert load_embedding(path).data_sets == ("ward",)
+    # Embeddings of earlier versions were only in the registry.
+    write_embedding(replace(load_embedding(path), data_sets=()), path)
+    assert dpntk("release", path, *PROMISE, "-o", "a.h5").code == 0
+    assert load_embedding(path).data_sets == ("ward",)
+
+
+def test_parts_of_others_do_not_bring_their_data_sets_along(dpntk: Command, folder: Path) -> None:
+    """But those who merge them are told."""
+    first, second = (Path(f"{half.name}.h5") for half in halves_of(folder))
+    for path in (first, second):
+        made = dpntk("embed", path.stem, "--width", 4, "-o", path, "--data-set", path.stem)
+        assert made.code == 0, made.stderr
+    registry = json.loads(registry_path().read_text())
+    del registry["data_sets"]["second"]
+    registry_path().write_text(json.dumps(registry))
+    merged = dpntk("merge", first, second, "-o", "both.h5")
+    assert merged.code == 0, merged.stderr
+    assert "second.h5 is of data set 'second' of another user or machine" in merged.stderr
+    assert load_embedding("both.h5").data_sets == ("first",)
+    assert dpntk("release", "both.h5", *PROMISE, "-o", "a.h5").code == 0
+
+
+@pytest.mark.parametrize("name", ["Ward", "WARD", "wa rd", "\uff57ard", "ward ", " ward"])
+def test_a_name_that_looks_like_another_is_refused(dpntk: Command, folder: Path, name: str) -> None:
+    """Whoever writes it in another way would be told that nothing was spent."""
+    embed(dpntk, folder, 4, "--data-set", "ward")
+    said = (
+        "blanks around the name" if name != name.strip() else "there is a data set 'ward' already"
+    )
+    refused(dpntk("embed", folder, "--width", 5, "-o", "b.h5", "--data-set", name), said)

@@ -67,18 +67,25 @@ def test_ranks_and_codes_are_each_other_s_inverse() -> None:
     assert codes_of(numbers_of(codes)).tolist() == codes.tolist()
 
 
-def test_a_label_leaves_everything_as_it_is() -> None:
+def test_with_a_label_only_ordered_ones_are_and_only_if_they_are_few() -> None:
+    age = Column.integer("age", 0, 120)
     labelled = replace(SCHEMA, label="town")
-    assert labelled.with_ranks() == labelled
-    numbers = TableSchema((Column.integer("age", 0, 120), TOWN))
+    assert labelled.with_ranks() == labelled  # an ordered column and no number
+    some = replace(labelled, columns=(*SCHEMA.columns, age))
+    assert some.with_ranks().by_rank == ("grade",)
+    numbers = TableSchema((age, TOWN))
     assert numbers.with_ranks() == numbers
 
 
 def test_a_file_says_so_only_if_it_is_so() -> None:
     assert "by_rank" not in SCHEMA.to_json()
-    assert BY_RANK.to_json()["by_rank"] is True
+    assert BY_RANK.to_json()["by_rank"] == ["grade", "smokes", "side"]
     assert TableSchema.from_json(BY_RANK.to_json()) == BY_RANK
-    with pytest.raises(SchemaError, match="by_rank is true or false"):
-        TableSchema.from_json({**SCHEMA.to_json(), "by_rank": 1})
-    with pytest.raises(SchemaError, match="by_rank must be True or False"):
-        TableSchema((GRADE,), by_rank="yes")  # type: ignore[arg-type]
+    with pytest.raises(SchemaError, match="by_rank is a list of columns' names"):
+        TableSchema.from_json({**SCHEMA.to_json(), "by_rank": True})
+
+
+@pytest.mark.parametrize("names", [("town",), ("stage",), ("age",), ("grade", "grade"), (None,)])
+def test_what_has_no_ranks_is_refused(names: tuple[str, ...]) -> None:
+    with pytest.raises(SchemaError, match="by_rank"):
+        replace(SCHEMA, by_rank=names)

@@ -420,3 +420,10 @@ def test_short_floats_are_the_same_from_texts_and_memory(tmp_path: Path) -> None
     frame.to_csv(tmp_path / "a.csv", index=False)
     found = read(tmp_path / "a.csv", schema_of(column))
     assert found.tolist() == read(frame, schema_of(column)).tolist() == frame["x"].tolist()
+
+
+def test_a_decimal_that_signals_is_one_line() -> None:
+    """Python raises an error of its own wherever such a number is compared."""
+    frame = pd.DataFrame({"x": pd.Series([Decimal(1), Decimal("sNaN")], dtype=object)})
+    with pytest.raises(DataError, match="column 'x' holds values of several kinds"):
+        open_source(frame, SourceOptions(schema=TableSchema((Column.integer("x", 0, 5),))))

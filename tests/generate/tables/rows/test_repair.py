@@ -10,6 +10,7 @@ import pytest
 from dpntk.common.errors import GeneratorError
 from dpntk.common.schema.columns.column import Column
 from dpntk.common.schema.columns.kinds import ColumnKind, Missing
+from dpntk.common.schema.rules.condition import Comparison, Truth
 from dpntk.common.schema.table import TableSchema
 from dpntk.generate.tables.rows.repair import _onto_step, repair
 from dpntk.generate.tables.rows.values import Values
@@ -310,3 +311,28 @@ def test_what_is_copied_is_copied_from_rows_with_the_same_categories() -> None:
     require_kept(values, schema)
     assert np.array_equal(values["pregnant"], before["pregnant"])
     assert np.array_equal(values["ill"], before["ill"])
+
+
+def test_rules_of_strangers_cannot_keep_one_busy_for_hours(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As many rules as fit, each of many comparisons: swaps that help are given up, not rows."""
+    terms = [f"(x + {n} * y < 20 and not pregnant = yes)" for n in range(1, 13)]
+    rules = tuple(" or ".join([*terms, f"z < {30 + n}"]) for n in range(100))
+    columns = tuple(Column("xyz"[n], ColumnKind.INTEGER, "int64", 0, 99) for n in range(3))
+    schema = TableSchema((*columns, *COLUMNS[-2:]), "ill", constraints=rules)
+    random = np.random.default_rng(0)
+    values: Values = {name: random.integers(0, 100, ROWS).astype(float) for name in "xyz"}
+    values["pregnant"], values["ill"] = random.integers(0, 2, (2, ROWS))
+    compared = 0
+    truth = Comparison.truth
+
+    def counting(rule: Comparison, some: Values) -> Truth:
+        nonlocal compared
+        compared += 1
+        return truth(rule, some)
+
+    monkeypatch.setattr(Comparison, "truth", counting)
+    monkeypatch.setattr("dpntk.generate.tables.rows.repair._MOST_WORK", 10**8)
+    assert repair(values, schema, 0).any()
+    require_kept(values, schema)
+    # A round that changes values compares each rule a few times; swaps compared them 300 times.
+    assert compared < 200_000
