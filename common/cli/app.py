@@ -195,6 +195,9 @@ def run(arguments: list[str] | None = None) -> int:
 
 def _misused(error: click.UsageError) -> int:
     """Let click show the usage; what was typed may be anything."""
+    if isinstance(error, getattr(click.exceptions, "NoArgsIsHelpError", ())):  # of click 8.2 on
+        error.show()  # the help itself
+        return USAGE
     click.UsageError(shown(error.format_message()), error.ctx).show()
     return USAGE
 

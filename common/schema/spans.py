@@ -46,15 +46,21 @@ def require_spans(columns: Mapping[str, Column]) -> None:
                 raise SchemaError(
                     f"{where}: between: {name!r} is {end.kind.value}, no date or time"
                 )
-            if end.seconds != column.seconds:
-                unit = next(unit.value for unit in TimeUnit if unit.seconds == end.seconds)
-                raise SchemaError(
-                    f'{where}: between: {name!r} has another unit: say unit = "{unit}"'
-                )
             if end.missing is Missing.INDICATOR and column.missing is Missing.REFUSED:
                 raise SchemaError(
                     f'{where}: {name!r} may be missing, so it may be: say missing = "indicator"'
                 )
+        first, last = (columns[name] for name in column.between)
+        if first.seconds != last.seconds:
+            raise SchemaError(
+                f"{where}: between: {first.name!r} and {last.name!r} have different units: "
+                "describe both as dates, or both as times in one unit"
+            )
+        if first.seconds != column.seconds:
+            unit = next(unit.value for unit in TimeUnit if unit.seconds == first.seconds)
+            raise SchemaError(
+                f'{where}: between: {first.name!r} has another unit: say unit = "{unit}"'
+            )
 
 
 def rules_of(column: Column) -> tuple[str, ...]:

@@ -14,10 +14,12 @@ from ...common.schema.encoding import blocks_of
 from ...common.schema.table import TableSchema
 
 WORDS: Final = ("all", "triples", "none")
-_MOST_PAIRS: Final = 1 << 11
-_MOST_CELLS: Final = 1 << 21
-"""The most pairs that are counted for a release to choose among, and the most cells they may have:
-16 MiB per class."""
+_MOST_PAIRS: Final = 1 << 12
+_MOST_CELLS: Final = 1 << 24
+"""The most pairs that are counted for a release to choose among, and the most cells that they may
+have in all classes together: 128 MiB."""
+_LEAST_CELLS: Final = 1 << 21
+"""So many they may have in each class in any case."""
 
 
 def read_pairs(said: Sequence[str], schema: TableSchema) -> list[tuple[str, ...]]:
@@ -109,7 +111,8 @@ def products_of_columns(schema: TableSchema, target: str | None) -> MomentFeatur
 def pairs_to_choose_among(schema: TableSchema, moments: MomentFeatures) -> list[tuple[str, ...]]:
     """All pairs of columns among which a release can choose by their products.
 
-    If there are too many, those with the target come first, and then those with the fewest cells.
+    If there are too many, those with the target come first, then those of two numbers, all of which
+    a release measures in few cells, and then those with the fewest cells.
     """
     columns = MarginalFeatures.of(schema).columns
     cells = {
@@ -117,9 +120,17 @@ def pairs_to_choose_among(schema: TableSchema, moments: MomentFeatures) -> list[
         for block, column in zip(blocks_of(schema), columns, strict=True)
         if block.first in moments.places
     }
+    numbers = {block.column.name for block in blocks_of(schema) if block.column.kind.numeric}
+    ranks = set(schema.by_rank)
     pairs = itertools.combinations(cells, 2)
     sizes = {(one, other): cells[one] * cells[other] for one, other in pairs}
     target = moments.target_in(schema)
-    first = sorted(sizes, key=lambda pair: (target not in pair, sizes[pair]))[:_MOST_PAIRS]
+
+    def urgency(pair: tuple[str, str]) -> tuple[bool, bool, int, int]:
+        of_ranks = sum(name in ranks for name in pair)
+        return target not in pair, not numbers.issuperset(pair), of_ranks, sizes[pair]
+
+    first = sorted(sizes, key=urgency)[:_MOST_PAIRS]
     so_far = itertools.accumulate(sizes[pair] for pair in first)
-    return [pair for pair, total in zip(first, so_far, strict=True) if total <= _MOST_CELLS]
+    most = max(_MOST_CELLS // len(schema.classes), _LEAST_CELLS)
+    return [pair for pair, total in zip(first, so_far, strict=True) if total <= most]

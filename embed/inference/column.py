@@ -101,6 +101,8 @@ class SeenColumn(RedactedRepr):
             order = tuple(listed) if column.type.ordered and None not in listed else ()
             self.order = order if self.order in (None, order) else ()
             column = column.dictionary_decode()
+        if types.is_float16(column.type):  # Arrow writes none as texts
+            column = column.cast(pyarrow.float32())
         texts = column.cast(pyarrow.string())
         same = compute.any(compute.equal(texts, self.name)).as_py()
         self.named_as_a_value = self.named_as_a_value or bool(same)
@@ -149,6 +151,13 @@ class SeenColumn(RedactedRepr):
     def of_numbers(self) -> bool:
         """Whether the values are numbers."""
         return self.numeric and not self.of_codes
+
+    @property
+    def is_ordered(self) -> bool:
+        """Whether the values are of a type that lists them, texts or numbers, in an order."""
+        order = self.order or ()
+        written = self.stored == "string" or all(map(_is_number, order))
+        return 2 < len(order) <= _MOST_CATEGORIES and written
 
     @property
     def has_signs(self) -> bool:
@@ -259,7 +268,7 @@ class SeenColumn(RedactedRepr):
         listed = 1 <= len(self.values) <= _MOST_CATEGORIES
         if not self.of_numbers and _MANY < len(self.values) > self.texts / 2:
             listed = False  # names, dates or numbers with a comma: most rows have their own
-        if (not self.of_numbers or few) and listed:
+        if (not self.of_numbers or few or self.is_ordered) and listed:
             return self._with_categories(is_label, called)
         return self._with_bounds(called) if self.of_numbers else None
 
@@ -271,7 +280,7 @@ class SeenColumn(RedactedRepr):
         if stored == "bool":
             categories = ("false", "true")
             kind = ColumnKind.BOOLEAN
-        if self.order and stored == "string" and 2 < len(self.order) <= _MOST_CATEGORIES:
+        if self.order and self.is_ordered and stored != "bool":
             categories, kind = self.order, ColumnKind.ORDINAL
         if len({" ".join(text.casefold().split()) for text in categories}) < len(categories):
             notice(
@@ -376,7 +385,8 @@ class SeenColumn(RedactedRepr):
         if any(_CODE.match(text) for text in texts):  # 01 and 1 may be two codes
             return "string", self.values
         # Of 1 and 1.0, the shorter text stands for both.
-        numbers = {float(text): text for text in sorted(texts, key=len, reverse=True)}
+        finite = filter(_is_number, texts)  # rows with others are refused
+        numbers = {float(text): text for text in sorted(finite, key=len, reverse=True)}
         return self.stored, set(numbers.values())
 
 

@@ -404,5 +404,7 @@ def _dtype(kind: pa.DataType) -> str:
         return "string"
     if types.is_decimal(kind):
         return "float64"
+    if types.is_float16(kind):  # a schema has no such type, and one of 32 bits holds its values
+        return "float32"
     name = type_name(kind)
     return {"double": "float64", "float": "float32", "date32[day]": "date32"}.get(name, name)

@@ -260,3 +260,13 @@ def test_it_is_drafted_where_one_date_is_never_before_another() -> None:
     tied = draft_schema(rows.dropna(), constraints=True).stated
     assert all(not column.between for column in tied.columns)
     assert "end = begin + nights" in tied.constraints or "nights = end - begin" in tied.constraints
+
+
+def test_a_time_and_a_day_have_no_unit_in_common() -> None:
+    """To follow a message that names the unit of one, one would be told that of the other."""
+    came = Column.datetime("came", "2020-01-01", "2020-12-31", unit="minute")
+    left = Column.date("left", "2020-01-01", "2020-12-31")
+    for unit in ("day", "minute"):
+        stay = Column.duration("stay", "P0D", "P60D", unit=unit, between=("came", "left"))
+        with pytest.raises(SchemaError, match="'came' and 'left' have different units: describe"):
+            TableSchema((came, left, stay))

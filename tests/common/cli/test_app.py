@@ -251,3 +251,8 @@ def test_a_forbidden_place_is_no_bug(dpntk: Command, monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(Path, "is_dir", forbidden)
     said = dpntk("keygen", "-o", "hidden/key")
     refused(said, "hidden: permission denied: choose a place that you may use")
+
+
+def test_the_bare_command_shows_its_help_and_nothing_else(dpntk: Command) -> None:
+    bare, asked = dpntk(), dpntk("--help")
+    assert (bare.stdout + bare.stderr).strip() == asked.stdout.strip()

@@ -495,3 +495,32 @@ def test_a_step_that_may_be_chance_is_not_drafted() -> None:
         numbers[:even] += 0.02 * np.arange(1, even + 1)
         (column,) = draft_schema(pd.DataFrame({"x": numbers})).schema.columns
         assert column.step == step
+
+
+@pytest.mark.parametrize("levels", [[3, 1, 2], [0.5, 0.25, 2.0]])
+def test_ordered_numbers_keep_the_order_of_their_type(levels: list[float]) -> None:
+    values = pd.Categorical(levels * 12, categories=levels, ordered=True)
+    frame = pd.DataFrame({"x": values, "y": range(36)})
+    draft = draft_schema(frame)
+    column = draft.schema.by_name["x"]
+    assert column.kind is ColumnKind.ORDINAL
+    assert [float(text) for text in column.categories] == levels
+    source = FrameSource.open(frame, draft.settled(accept_from_data=True))
+    assert source.values()["x"][:3].tolist() == [0, 1, 2]
+
+
+def test_floats_of_16_bits_are_drafted_as_they_are_read() -> None:
+    frame = pd.DataFrame({"x": (np.arange(60) / 8).astype(np.float16), "y": range(60)})
+    draft = draft_schema(frame)
+    column = draft.schema.by_name["x"]
+    assert (column.kind, column.dtype, column.lower) == (ColumnKind.CONTINUOUS, "float32", 0.0)
+    source = FrameSource.open(frame, draft.settled(accept_from_data=True))
+    assert source.values()["x"].tolist() == frame.x.tolist()
+
+
+def test_an_infinite_number_is_no_category_and_is_refused_where_it_is() -> None:
+    frame = pd.DataFrame({"x": [1.5] * 20 + [np.inf], "y": range(21)})
+    draft = draft_schema(frame, label=None)
+    assert "x" in draft.schema.by_name
+    with pytest.raises(DataError, match="row 21, column 'x': the value is none"):
+        FrameSource.open(frame, draft.settled(accept_from_data=True)).values()
