@@ -26,8 +26,8 @@ from pyarrow import parquet
 
 from dpntk.common.schema.columns.column import Column
 from dpntk.common.schema.columns.kinds import ColumnKind, Missing
+from dpntk.common.schema.drafts.toml import save_schema
 from dpntk.common.schema.table import TableSchema
-from dpntk.common.schema.toml import save_schema
 
 SEED: Final = 0
 PIECE: Final = 100_000

@@ -41,8 +41,8 @@ from pyarrow import parquet
 
 from dpntk.common.adjacency import Adjacency
 from dpntk.common.schema.csv_format import CsvFormat
+from dpntk.common.schema.drafts.toml import read_schema
 from dpntk.common.schema.table import TableSchema
-from dpntk.common.schema.toml import read_schema
 from dpntk.common.sources.options import SourceOptions
 from dpntk.common.sources.tables.csv import is_csv
 from dpntk.common.sources.tables.table import find_tables

@@ -143,6 +143,32 @@ class Entry:
 _FIELDS: Final = tuple(field.name for field in fields(Entry))
 
 
+def require_budget(
+    epsilon: float, delta: float, *, options: tuple[str, str] = ("--eps", "--delta")
+) -> None:
+    """Refuse values of epsilon and delta that promise nothing or cannot be guaranteed.
+
+    Args:
+        epsilon: see above.
+        delta: see above.
+        options: the options of the command line that give them.
+
+    Raises:
+        BudgetError: epsilon is not a finite number of at least 1e-4, or delta is not between 0 and
+            1, or is below 1e-100.
+    """
+    of_epsilon = argument("epsilon", epsilon, option=options[0])
+    of_delta = argument("delta", delta, option=options[1])
+    if not (math.isfinite(epsilon) and epsilon > 0):
+        raise BudgetError(f"{of_epsilon}: it must be a positive number, such as 1")
+    if epsilon < SMALLEST_EPSILON:
+        raise BudgetError(f"{of_epsilon}: {SMALLEST_EPSILON:g} is the least there is")
+    if not 0 < delta < 1:
+        raise BudgetError(f"{of_delta}: it must lie between 0 and 1, such as 1e-5")
+    if delta < SMALLEST_DELTA:
+        raise BudgetError(f"{of_delta}: {SMALLEST_DELTA:g} is the least there is")
+
+
 @dataclass(frozen=True)
 class PrivacyBudget:
     """A ceiling on all releases from an embedding together, set when it is made.
@@ -169,16 +195,7 @@ class PrivacyBudget:
             set_plain(
                 self, **{name: number(name, getattr(self, name), wanted, refusal=BudgetError)}
             )
-        epsilon = argument("epsilon", self.epsilon, option="--budget-eps")
-        delta = argument("delta", self.delta, option="--budget-delta")
-        if not (math.isfinite(self.epsilon) and self.epsilon > 0):
-            raise BudgetError(f"{epsilon}: epsilon must be a positive number")
-        if self.epsilon < SMALLEST_EPSILON:
-            raise BudgetError(f"{epsilon}: {SMALLEST_EPSILON:g} is the least there is")
-        if not 0 < self.delta < 1:
-            raise BudgetError(f"{delta}: delta must lie between 0 and 1")
-        if self.delta < SMALLEST_DELTA:
-            raise BudgetError(f"{delta}: {SMALLEST_DELTA:g} is the least there is")
+        require_budget(self.epsilon, self.delta, options=("--budget-eps", "--budget-delta"))
 
     def keeps(self, other: PrivacyBudget) -> bool:
         """Whether everything within this ceiling is also within the other one."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import Iterator
 from pathlib import Path
 from types import NoneType
 from typing import Any, Final, Never
@@ -166,12 +168,13 @@ class Synthesizer(BaseEstimator):  # type: ignore[misc]  # sklearn has no types
         if unit is not None:  # before a record is read
             unit.require(self.adjacency)
         data, source = self._data(X, y)
-        folder = _made(path_from("folder", self.folder, refusal=OutputError))
+        folder = path_from("folder", self.folder, refusal=OutputError)
         embedding = folder / "embedding.h5"
-        number = 1 + self._releases(embedding)
-        require_replaceable(folder / _SYNTHETIC)
-        made = embed(data, self.features, source, device=self.device)
-        require_settings(self.settings, made.schema, made.feature_map)  # before anything is spent
+        with _begun(folder):  # before anything is spent
+            number = 1 + self._releases(embedding)
+            require_replaceable(folder / _SYNTHETIC)
+            made = embed(data, self.features, source, device=self.device)
+            require_settings(self.settings, made.schema, made.feature_map)
         save_embedding(made, embedding, overwrite=True, ceiling=self.budget, data_set=self.data_set)
         path = folder / ("release.h5" if number == 1 else f"release-{number}.h5")
         release(embedding, path, parameters, key=self.key, compose=lambda _: self.compose)
@@ -306,11 +309,19 @@ class Synthesizer(BaseEstimator):  # type: ignore[misc]  # sklearn has no types
         return made
 
 
-def _made(folder: Path) -> Path:
-    """A folder that is there, its owner's alone if it was not."""
+@contextlib.contextmanager
+def _begun(folder: Path) -> Iterator[None]:
+    """Make a folder, its owner's alone, if it is not there; if all comes to nothing, remove it."""
+    new = not folder.exists()
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     except OSError as error:
         reason = error.strerror or error
         raise OutputError(f"{folder}: no folder can be made: {reason}; choose another") from error
-    return folder
+    try:
+        yield
+    except BaseException:
+        if new:
+            with contextlib.suppress(OSError):  # there is something in it
+                folder.rmdir()
+        raise

@@ -39,10 +39,10 @@ if TYPE_CHECKING:
     from ..common.schema.columns.lookup import LookupColumn
     from ..common.schema.columns.made import MadeColumn
     from ..common.schema.csv_format import CsvFormat
-    from ..common.schema.draft import Draft
+    from ..common.schema.drafts.draft import Draft
+    from ..common.schema.drafts.toml import read_schema, save_schema
     from ..common.schema.privacy_unit import PrivacyUnit
     from ..common.schema.table import TableSchema
-    from ..common.schema.toml import read_schema, save_schema
     from ..common.sources import SourceOptions, open_source
     from .feature_options.base import FeatureOptions
     from .feature_options.drawn import HermiteOptions
@@ -91,7 +91,7 @@ __getattr__, __dir__ = attach(
     {
         "Column": "..common.schema.columns.column",
         "CsvFormat": "..common.schema.csv_format",
-        "Draft": "..common.schema.draft",
+        "Draft": "..common.schema.drafts.draft",
         "Embedding": ".sums.file",
         "FeatureOptions": ".feature_options.base",
         "FourierOptions": ".feature_options.fourier",
@@ -111,9 +111,9 @@ __getattr__, __dir__ = attach(
         "merge": ".merging",
         "merge_files": ".merging",
         "open_source": "..common.sources",
-        "read_schema": "..common.schema.toml",
+        "read_schema": "..common.schema.drafts.toml",
         "save_embedding": ".sums.saving",
-        "save_schema": "..common.schema.toml",
+        "save_schema": "..common.schema.drafts.toml",
         "tangent_features_of": ".from_torch",
     },
 )

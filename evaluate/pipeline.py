@@ -16,8 +16,8 @@ from ..common.arguments import MOST_SEED, Location, argument, path_from, require
 from ..common.display.console import notice, warning
 from ..common.display.representations import RedactedRepr
 from ..common.errors import DataError, ModuleError, SchemaError
+from ..common.schema.drafts.toml import A_SCHEMA
 from ..common.schema.table import TableSchema
-from ..common.schema.toml import A_SCHEMA
 from ..common.sources.tables.frames import Frame
 from ..release.file.citation import is_private
 from ..release.file.statement import NOT_PRIVATE

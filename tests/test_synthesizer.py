@@ -438,3 +438,14 @@ def test_the_package_has_an_estimator_with_records_and_one_without() -> None:
     assert all(hasattr(dpntk, name) for name in dpntk.__all__)
     with pytest.raises(AttributeError, match="has no attribute 'nothing'"):
         _ = dpntk.nothing
+
+
+def test_a_fit_that_comes_to_nothing_leaves_nothing(tmp_path: Path) -> None:
+    folder = tmp_path / "model"
+    with pytest.raises(DpntkError, match=r"schema=\.\.\. in"):
+        Synthesizer(1.0, 1e-3, folder=folder).fit(ROWS)
+    assert not folder.exists()
+    folder.mkdir()
+    with pytest.raises(DpntkError, match=r"schema=\.\.\. in"):
+        Synthesizer(1.0, 1e-3, folder=folder).fit(ROWS)
+    assert folder.exists()  # it was there

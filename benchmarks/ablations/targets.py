@@ -26,8 +26,8 @@ from sklearn.preprocessing import StandardScaler
 from dpntk import Synthesizer
 from dpntk.common.schema.columns.column import Column
 from dpntk.common.schema.columns.kinds import ColumnKind
+from dpntk.common.schema.drafts.toml import read_schema
 from dpntk.common.schema.table import TableSchema
-from dpntk.common.schema.toml import read_schema
 from dpntk.embed import TangentOptions
 
 SEED: Final = 0

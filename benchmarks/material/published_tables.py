@@ -28,8 +28,8 @@ from typing import Final
 import pandas as pd
 
 from dpntk.common.schema.columns.column import Column
+from dpntk.common.schema.drafts.toml import save_schema
 from dpntk.common.schema.table import TableSchema
-from dpntk.common.schema.toml import save_schema
 
 NO_YES: Final = ("0", "1")
 LOG: Final = "log1p"

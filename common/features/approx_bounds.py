@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 from ..schema import Schema
 from ..schema.columns.column import Column
 from ..schema.columns.kinds import ColumnKind
+from ..schema.drafts.private_bounds import KNOTS
 from ..schema.encoding import NumericEncoding
-from ..schema.private_bounds import KNOTS
 from ..schema.table import LEVELS, TableSchema
 from .base import FeatureMap
 from .marginals.cells import MOST_CELLS, nearest_cell

@@ -1,7 +1,7 @@
 """The schema of a table: what is publicly known of its columns, their bounds and categories.
 
-The owner states it in `schema.toml` (`dpntk.common.schema.toml`). It is part of the embedding and
-the release as JSON, and determines the form of a generated table.
+The owner states it in `schema.toml` (`dpntk.common.schema.drafts.toml`). It is part of the
+embedding and the release as JSON, and determines the form of a generated table.
 """
 
 from __future__ import annotations

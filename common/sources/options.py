@@ -11,10 +11,10 @@ import numpy as np
 from ..arguments import argument, require_kind, set_plain
 from ..display.text import counted
 from ..errors import SchemaError
+from ..schema.drafts.toml import A_SCHEMA, read_schema
 from ..schema.image import COLOUR, GREY
 from ..schema.preparation import Fit, Preparation
 from ..schema.table import TableSchema
-from ..schema.toml import A_SCHEMA, read_schema
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from ...common.display.console import TextTable, show
 from ...common.schema.columns.column import Column
 from ...common.schema.columns.kinds import Missing
 from ...common.schema.columns.lookup import LOOKUP, LookupColumn
-from ...common.schema.draft import Draft
+from ...common.schema.drafts.draft import Draft
 
 _MOST_CATEGORIES: Final = 8
 _LONGEST: Final = 60

@@ -19,8 +19,8 @@ from ...common.ledger import DEFAULT_DELTA, PrivacyBudget, default_delta
 from ...common.runtime.ranks import Ranks
 from ...common.runtime.threads import use_threads
 from ...common.schema.classes import numbered
+from ...common.schema.drafts.toml import read_draft
 from ...common.schema.privacy_unit import PrivacyUnit, declared_unit
-from ...common.schema.toml import read_draft
 from ...common.sources.options import SourceOptions
 from ...common.storage.atomic import followed, require_absent
 from ...common.storage.container import EMBEDDING_BEGINS

@@ -20,9 +20,9 @@ from ...common.cli.prompts import is_terminal
 from ...common.display.console import console, warning
 from ...common.display.text import counted, typed
 from ...common.schema.csv_format import COMMA, MISSING_TEXTS, POINT, CsvFormat
-from ...common.schema.draft import SCHEMA_BEGINS
+from ...common.schema.drafts.draft import SCHEMA_BEGINS
+from ...common.schema.drafts.toml import COST
 from ...common.schema.privacy_unit import declared_unit
-from ...common.schema.toml import COST
 from ...common.storage.atomic import SENSITIVE_MODE, require_absent, write_atomically
 from .accepting import accepted
 

@@ -23,10 +23,10 @@ from ...common.display.console import notice
 from ...common.errors import SchemaError
 from ...common.schema import Schema
 from ...common.schema.classes import numbered
+from ...common.schema.drafts.toml import read_schema
 from ...common.schema.image import COLOUR, GREY, LARGEST_SIDE, SMALLEST_SIDE, ImageSchema
 from ...common.schema.preparation import Fit
 from ...common.schema.privacy_unit import PrivacyUnit
-from ...common.schema.toml import read_schema
 from ...common.sources.options import SourceOptions
 
 

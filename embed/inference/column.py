@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
@@ -20,6 +19,7 @@ from ...common.schema.csv_format import COMMA, POINT, CsvFormat
 from ...common.sources.tables.decimals import with_points
 from ...common.sources.tables.rows import missing_in, plain
 from .dates import SeenDates
+from .disguises import disguise_of, has_comma, has_groups, is_number, needs_commas, number_of
 from .durations import SeenDurations
 from .numbers import SeenNumbers
 
@@ -36,20 +36,6 @@ _CODE: Final = re.compile(r"\+|-?0[0-9]")
 """The beginning of texts that look like numbers, but as no program would write them."""
 _PADDED: Final = r"^\s*0[0-9]+\s*$"
 """Texts that are whole numbers with leading zeros, as codes have."""
-_WITH_COMMA: Final = re.compile(r"\s*[+-]?[0-9]+(,[0-9]+)?\s*")
-_WITH_SIGNS: Final = re.compile(
-    r"\s*[+-]?[$€£¥]?\s*[+-]?[0-9][0-9.,'\u2019\u00a0\u202f]*\s*[$€£¥%]?\s*"
-)
-"""Texts that a person would read as numbers: grouped digits, amounts of money, percentages."""
-_WITH_GROUPS: Final = re.compile(r"\s*[+-]?[0-9]{1,3}(,[0-9]{3})*\s*")
-_SHORT_YEAR: Final = re.compile(r"\s*([0-9]{1,2})([./-])([0-9]{1,2})\2[0-9]{2}(\s.*|\s*)")
-"""Texts that a person would read as dates with a year of two digits."""
-_HALF_DAY: Final = re.compile(r".*[0-9]{1,2}:[0-9]{2}(:[0-9]{2})?\s*[AaPp]\.?[Mm]\.?\s*")
-_LAST_DAY: Final = 31
-_LAST_MONTH: Final = 12
-_BESIDE_TEXTS: Final = 50
-"""From this many different numbers on, they are measurements, not codes, whatever texts stand
-beside them."""
 
 
 @dataclass(repr=False)
@@ -153,55 +139,17 @@ class SeenColumn(RedactedRepr):
         return self.numeric and not self.of_codes
 
     @property
+    def has_infinite(self) -> bool:
+        """Whether one of few numbers is not finite."""
+        few = len(self.values) <= _MOST_CATEGORIES
+        return self.numeric and few and not all(map(is_number, self.values))
+
+    @property
     def is_ordered(self) -> bool:
         """Whether the values are of a type that lists them, texts or numbers, in an order."""
         order = self.order or ()
-        written = self.stored == "string" or all(map(_is_number, order))
+        written = self.stored == "string" or all(map(is_number, order))
         return 2 < len(order) <= _MOST_CATEGORIES and written
-
-    @property
-    def has_signs(self) -> bool:
-        """Whether the many values of a CSV file would be numbers without the signs in them."""
-        return self._reads_as_text and all(map(_WITH_SIGNS.fullmatch, self.values))
-
-    @property
-    def has_texts_beside_numbers(self) -> bool:
-        """Whether a CSV file has many numbers and a few texts, such as <0.5, in this column."""
-        if not self._reads_as_text:
-            return False
-        numbers = sum(_is_number(text) for text in self.values)
-        return numbers > _BESIDE_TEXTS and numbers > 0.9 * len(self.values)
-
-    @property
-    def _reads_as_text(self) -> bool:
-        """Whether the values of a CSV file are not numbers, and too many for codes."""
-        return self.dtype is None and not self.numeric and len(self.values) > _BESIDE_TEXTS
-
-    @property
-    def needs_commas(self) -> bool:
-        """Whether the values of a CSV file would be numbers with a decimal comma."""
-        if self.dtype is not None or self.numeric or self.form.decimal != POINT:
-            return False
-        return bool(self.values) and all(_WITH_COMMA.fullmatch(text) for text in self.values)
-
-    @property
-    def has_groups(self) -> bool:
-        """Whether commas are between groups of three digits wherever a CSV file has them."""
-        return all(map(_WITH_GROUPS.fullmatch, self.values))
-
-    @property
-    def has_short_years(self) -> bool:
-        """Whether all values are texts that look like dates with a year of two digits."""
-        return self._are_texts and all(map(_is_short_date, self.values))
-
-    @property
-    def has_half_days(self) -> bool:
-        """Whether all values are texts that end in a time of day with AM or PM."""
-        return self._are_texts and all(map(_HALF_DAY.fullmatch, self.values))
-
-    @property
-    def _are_texts(self) -> bool:
-        return self.dtype in (None, "string") and not self.numeric and len(self.values) > 1
 
     @property
     def stored(self) -> str:
@@ -235,13 +183,13 @@ class SeenColumn(RedactedRepr):
             return self.named_as_a_value or lacking
         if self.dtype == "bool":
             return self.name.lower() in ("false", "true")
-        if self.needs_commas and _WITH_COMMA.fullmatch(self.name):
+        if needs_commas(self) and has_comma(self.name):
             return True
         if self.dtype in (None, "string", *TIMED):
             timed = self.dates.reads(self.name, stored=self.dtype in DATE_DTYPES)
             if timed or self.durations.reads(self.name, stored=self.dtype in DURATION_DTYPES):
                 return True
-        return self.numeric and _is_number(self.name)
+        return self.numeric and is_number(self.name)
 
     def describe(self, is_label: bool, called: str) -> Column | None:
         """The drafted column, or None if nothing sensible can be drafted.
@@ -260,14 +208,14 @@ class SeenColumn(RedactedRepr):
             durations = self.durations.describe(name, self.dtype, missing=self.missing)
             if durations is not None:
                 return durations
-        disguised = self.needs_commas or self.has_signs or self.has_texts_beside_numbers
-        disguised = disguised or self.has_short_years or self.has_half_days
-        if self.dtype in TIMED or (disguised and not is_label):
+        if self.dtype in TIMED or (disguise_of(self) and not is_label):
             return None
         few = len(self.values) <= (MOST_LABELS if is_label else 2)
         listed = 1 <= len(self.values) <= _MOST_CATEGORIES
         if not self.of_numbers and _MANY < len(self.values) > self.texts / 2:
             listed = False  # names, dates or numbers with a comma: most rows have their own
+        if self.has_infinite and not is_label:
+            return None
         if (not self.of_numbers or few or self.is_ordered) and listed:
             return self._with_categories(is_label, called)
         return self._with_bounds(called) if self.of_numbers else None
@@ -302,7 +250,7 @@ class SeenColumn(RedactedRepr):
         if found is None:
             return None
         different = self.numbers.different
-        if self.form.decimal == COMMA and found.decimals == len("000") and self.has_groups:
+        if self.form.decimal == COMMA and found.decimals == len("000") and has_groups(self.values):
             notice(
                 f"{called}: every number has three digits behind its comma: if the comma is "
                 "between thousands, write the numbers without it"
@@ -340,37 +288,14 @@ class SeenColumn(RedactedRepr):
             return "their times have a time zone (store those of one zone without it)"
         if self.dtype in TIMED:
             return "all dates, times or durations in them are the same"
-        if self.has_short_years:
-            return (
-                "they look like dates with a year of two digits (write it with four, as in "
-                "2023-05-02)"
-            )
-        if self.has_half_days:
-            return "they look like times with AM and PM (write 18:39 for 6:39 PM)"
-        if self.needs_commas:
-            say = argument("decimal", ",")
-            decimal = f"they look like numbers with a decimal comma (if they are, say {say}"
-            groups = "; if it is between thousands, write 12345 for 12,345"
-            return f"{decimal}{groups if self.has_groups else ''})"
+        if disguised := disguise_of(self):
+            return disguised
+        if self.has_infinite:
+            return "they hold numbers that are not finite (write what is known, or nothing at all)"
         if self.of_codes:
             return (
                 "they look like codes, with zeros before them, and are too many to list (list "
                 "those that matter, and an other; or write numbers without the zeros)"
-            )
-        if self.has_signs:
-            one, grouped, mark = "1234.5", "1,234.5", "point"
-            if self.form.decimal == COMMA:
-                one, grouped, mark = "1234,5", "1.234,5", "comma"
-            return (
-                f"they look like numbers with signs in them (write {one} for {grouped}, for "
-                f"${one} and for {one}%; the decimal mark of this file is the {mark})"
-            )
-        if self.has_texts_beside_numbers:
-            return (
-                "they hold many numbers and a few texts, as <0.5 and n/a are (if these stand for a "
-                f"value that is not there, name them with {argument('missing')}, and all others "
-                "that do; if the numbers are codes, describe it as categories by hand; otherwise "
-                "write numbers in the place of the texts)"
             )
         return (
             "they hold neither numbers (such as 1234.5), dates without a time zone, durations, nor "
@@ -385,35 +310,11 @@ class SeenColumn(RedactedRepr):
         if any(_CODE.match(text) for text in texts):  # 01 and 1 may be two codes
             return "string", self.values
         # Of 1 and 1.0, the shorter text stands for both.
-        finite = filter(_is_number, texts)  # rows with others are refused
-        numbers = {float(text): text for text in sorted(finite, key=len, reverse=True)}
+        numbers = {float(text): text for text in sorted(texts, key=len, reverse=True)}
         return self.stored, set(numbers.values())
-
-
-def _is_short_date(text: str) -> bool:
-    """Whether a text looks like a date with a year of two digits."""
-    found = _SHORT_YEAR.fullmatch(text)
-    if found is None:
-        return False
-    first, second = int(found[1]), int(found[3])
-    return min(first, second) <= _LAST_MONTH and max(first, second) <= _LAST_DAY
-
-
-def _is_number(text: str) -> bool:
-    """Whether a text is a number, with a point or a decimal comma."""
-    return _number_of(text.replace(COMMA, POINT)) is not None
-
-
-def _number_of(text: str) -> float | None:
-    """The number that a text is; None for words such as nan, and for Python's 1_000."""
-    try:
-        number = float(text)
-    except ValueError:
-        return None
-    return number if math.isfinite(number) and "_" not in text else None
 
 
 def _as_people_sort(text: str) -> tuple[bool, float, str]:
     """Sort key: numbers by size, then texts."""
-    number = _number_of(text)
+    number = number_of(text)
     return number is None, number or 0.0, text

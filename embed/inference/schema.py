@@ -17,7 +17,7 @@ from ...common.schema.columns.column import Column
 from ...common.schema.columns.dtypes import DTYPES
 from ...common.schema.columns.kinds import Missing
 from ...common.schema.csv_format import MISSING_TEXTS, CsvFormat
-from ...common.schema.draft import Draft
+from ...common.schema.drafts.draft import Draft
 from ...common.schema.privacy_unit import PrivacyUnit, require_unit_or_none
 from ...common.schema.table import TableSchema
 from ...common.sources.arrow_types import type_name

@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 from ...common.arguments import Location, argument, path_from
 from ...common.display.representations import RedactedRepr
 from ...common.errors import DataError, SchemaError
+from ...common.schema.drafts.toml import read_schema
 from ...common.schema.encoding import blocks_of
 from ...common.schema.table import TableSchema
-from ...common.schema.toml import read_schema
 from ...common.sources.tables.csv import is_csv
 from ...common.sources.tables.frames import Frame, FrameSource, is_frame
 from ...common.sources.tables.table import TableSource

@@ -13,8 +13,8 @@ from ...common.cli.options import PATH, elsewhere, output_option, overwrite_opti
 from ...common.display.console import console, warning
 from ...common.display.text import promised, typed
 from ...common.errors import OutputError
-from ...common.schema.draft import SCHEMA_BEGINS
-from ...common.schema.toml import read_draft
+from ...common.schema.drafts.draft import SCHEMA_BEGINS
+from ...common.schema.drafts.toml import read_draft
 from ...common.storage.atomic import (
     SENSITIVE_MODE,
     require_absent,

@@ -21,10 +21,10 @@ from ...common.features.pixels import PixelFeatures
 from ...common.ledger import Ledger
 from ...common.schema import Schema
 from ...common.schema.classes import numbered
+from ...common.schema.drafts.toml import read_draft
 from ...common.schema.image import COLOUR, GREY, ImageSchema
 from ...common.schema.origin import Origin
 from ...common.schema.privacy_unit import PrivacyUnit, declared_unit
-from ...common.schema.toml import read_draft
 from ...embed.commands.feature_options import OF_THE_MAP, MakeOptions
 from ...embed.exact.grid import DEFAULT_CAPACITY, Grid
 from ...embed.feature_options.base import FeatureOptions

@@ -15,7 +15,7 @@ import numpy as np
 from ...common.adjacency import Adjacency
 from ...common.arguments import argument, number, path_from, require_flag, require_kind
 from ...common.errors import BudgetError, DataError, OutputError, RunError
-from ...common.ledger import default_delta
+from ...common.ledger import default_delta, require_budget
 from ...common.sources import Source, require_public_form
 from ...common.storage.atomic import require_absent
 from ...common.storage.canonical_json import canonical_json
@@ -32,7 +32,6 @@ from ..file.distilled_codec import save_distilled
 from ..file.format import require_readable
 from ..file.model import Opened
 from ..file.statement import distilled_statement
-from ..mechanism.accountant import require_budget
 from ..mechanism.composition import Total
 from ..mechanism.subsampled_gaussian import (
     SAMPLED_ACCOUNTANT,

@@ -20,7 +20,7 @@ from types import ModuleType
 from typing import Final
 
 from ...common.errors import BudgetError
-from ...common.ledger import SMALLEST_DELTA, SMALLEST_EPSILON
+from ...common.ledger import SMALLEST_EPSILON, require_budget
 
 ACCOUNTANT: Final = "analytic Gaussian mechanism (Balle and Wang 2018)"
 _RELATIVE_MARGIN: Final = 1e-9
@@ -109,23 +109,6 @@ def epsilon_for(multiplier: float, delta: float) -> float:
         else:
             high = middle
     return high * (1 + _RELATIVE_MARGIN)
-
-
-def require_budget(epsilon: float, delta: float) -> None:
-    """Refuse values of epsilon and delta that promise nothing or cannot be guaranteed.
-
-    Raises:
-        BudgetError: epsilon is not a finite number of at least 1e-4, or delta is not between 0 and
-            1, or is below 1e-100.
-    """
-    if not (math.isfinite(epsilon) and epsilon > 0):
-        raise BudgetError(f"epsilon {epsilon:g}: it must be a positive number, such as 1")
-    if epsilon < SMALLEST_EPSILON:
-        raise BudgetError(f"epsilon {epsilon:g}: {SMALLEST_EPSILON:g} is the least there is")
-    if not 0 < delta < 1:
-        raise BudgetError(f"delta {delta:g}: it must lie between 0 and 1, such as 1e-5")
-    if delta < SMALLEST_DELTA:
-        raise BudgetError(f"delta {delta:g}: {SMALLEST_DELTA:g} is the least there is")
 
 
 def accountant_version() -> str:

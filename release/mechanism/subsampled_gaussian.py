@@ -31,7 +31,8 @@ from typing import Any, Final
 from ...common.adjacency import Adjacency
 from ...common.arguments import argument
 from ...common.errors import BudgetError
-from .accountant import noise_multiplier, require_budget
+from ...common.ledger import require_budget
+from .accountant import noise_multiplier
 
 SAMPLED_ACCOUNTANT: Final = "privacy loss distribution of the Poisson-subsampled Gaussian"
 _SMALLEST_MULTIPLIER: Final = 0.3

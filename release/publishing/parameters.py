@@ -13,10 +13,9 @@ from ...common.adjacency import Adjacency
 from ...common.arguments import argument, number, require_flag, require_kind, set_plain
 from ...common.errors import BudgetError
 from ...common.features.base import FeatureMap, share_of_exchange
-from ...common.ledger import Entry, default_delta
+from ...common.ledger import Entry, default_delta, require_budget
 from ...common.schema.privacy_unit import PrivacyUnit, rows_per_unit
 from ...embed.exact.grid import Grid
-from ..mechanism.accountant import require_budget
 from ..mechanism.gaussian import DEFAULT_COUNT_WEIGHT, NoiseScale, calibrate, no_noise
 
 if TYPE_CHECKING:

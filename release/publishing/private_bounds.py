@@ -16,8 +16,8 @@ from ...common.features.approx_bounds import approx_bounds_map, bounds_from
 from ...common.features.marginals.cells import MOST_CELLS
 from ...common.features.marginals.map import MarginalFeatures
 from ...common.ledger import Ledger
-from ...common.schema.draft import Draft
-from ...common.schema.private_bounds import approx_bounds_schema
+from ...common.schema.drafts.draft import Draft
+from ...common.schema.drafts.private_bounds import approx_bounds_schema
 from ...common.schema.table import TableSchema
 from ...common.storage.atomic import followed
 from ...common.storage.locks import locked

@@ -11,7 +11,7 @@ import pytest
 
 from benchmarks.material import published_tables
 from benchmarks.tables import prepare
-from dpntk.common.schema.toml import read_schema
+from dpntk.common.schema.drafts.toml import read_schema
 from dpntk.common.sources.options import SourceOptions
 from dpntk.embed import TangentOptions, embed
 

@@ -13,7 +13,7 @@ from pyarrow import csv, parquet
 from benchmarks.baselines import mst_aim
 from benchmarks.sections import put_section
 from benchmarks.tables import SCHEMAS, Run, delta_for, prepare, section
-from dpntk.common.schema.toml import read_schema
+from dpntk.common.schema.drafts.toml import read_schema
 from dpntk.evaluate.tables.table import Table, read_real_table
 from tests.helpers.tables import PEOPLE, people
 

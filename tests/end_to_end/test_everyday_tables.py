@@ -12,7 +12,7 @@ import pytest
 from pyarrow import csv as arrow_csv
 from pyarrow import parquet
 
-from dpntk.common.schema.toml import read_schema
+from dpntk.common.schema.drafts.toml import read_schema
 from dpntk.generate import load_generator
 from dpntk.generate.tables.export import SavedTableGenerator
 from tests.conftest import Command, refused

@@ -258,12 +258,12 @@ def prepared(dpntk: Command, folder: Path) -> Path:
             "too large: labels are 0 to 9999 at most; if they have gaps, name them with "
             "--class-names ('70000')",
         ),
-        ("release --eps 0 -o r.h5", "epsilon 0: it must be a positive number"),
-        ("release --eps -1 -o r.h5", "epsilon -1: it must be a positive number"),
-        ("release --eps nan -o r.h5", "epsilon nan: it must be a positive number"),
+        ("release --eps 0 -o r.h5", "--eps 0: it must be a positive number"),
+        ("release --eps -1 -o r.h5", "--eps -1: it must be a positive number"),
+        ("release --eps nan -o r.h5", "--eps nan: it must be a positive number"),
         ("release --eps inf -o r.h5", "epsilon inf adds no noise"),
         ("release --eps one -o r.h5", "'one' is not a valid float"),
-        ("release --eps 1 --delta 0 -o r.h5", "delta 0: it must lie between 0 and 1"),
+        ("release --eps 1 --delta 0 -o r.h5", "--delta 0: it must lie between 0 and 1"),
         ("release --eps 1 --delta 0.1 -o r.h5", "--delta 0.1 is not below 1/n"),
         (
             "release --eps 1 --delta 1e-3 -o r.h5",

@@ -29,7 +29,7 @@ from pyarrow import parquet
 from dpntk.common.adjacency import Adjacency
 from dpntk.common.schema.columns.column import Column
 from dpntk.common.schema.columns.kinds import ColumnKind, Missing
-from dpntk.common.schema.draft import Draft
+from dpntk.common.schema.drafts.draft import Draft
 from dpntk.common.schema.table import TableSchema
 from dpntk.common.sources.options import SourceOptions
 from dpntk.embed import pipeline

@@ -13,8 +13,8 @@ import pytest
 from dpntk.common.errors import DataError, SchemaError
 from dpntk.common.schema.columns.dates import TimeUnit
 from dpntk.common.schema.columns.kinds import Missing
-from dpntk.common.schema.draft import Draft
-from dpntk.common.schema.private_bounds import approx_bounds_schema
+from dpntk.common.schema.drafts.draft import Draft
+from dpntk.common.schema.drafts.private_bounds import approx_bounds_schema
 from dpntk.common.sources import open_source
 from dpntk.common.sources.options import SourceOptions
 from dpntk.embed import (

@@ -16,8 +16,8 @@ import pytest
 from pyarrow import parquet
 
 from dpntk.common.schema.columns.made import MadeColumn
+from dpntk.common.schema.drafts.toml import save_schema
 from dpntk.common.schema.table import TableSchema
-from dpntk.common.schema.toml import save_schema
 from dpntk.common.sources.options import SourceOptions
 from dpntk.embed import Embedding, TangentOptions, embed
 from dpntk.release import PrivacyParameters

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pytest
 
 from dpntk.common.errors import DataError, DpntkError, SchemaError
-from dpntk.common.schema.draft import Draft
+from dpntk.common.schema.drafts.draft import Draft
 from dpntk.evaluate import Evaluation, ImageEvaluation, TableEvaluation, TableOptions, evaluate
 from dpntk.evaluate.images.classifiers import CLASSIFIERS
 from dpntk.evaluate.tables.classifiers import CLASSIFIERS as OF_TABLES

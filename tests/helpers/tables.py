@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -37,6 +38,16 @@ PEOPLE = TableSchema(
     "ill",
     left_out=("id",),
 )  # fmt: skip
+RANKED = PEOPLE.with_ranks()
+"""As it is encoded where a release chooses pairs: grades are numbers."""
+UNORDERED = replace(
+    PEOPLE,
+    columns=tuple(
+        replace(column, kind=ColumnKind.CATEGORICAL) if column.name == "grade" else column
+        for column in PEOPLE.columns
+    ),
+)
+"""The same people, whose grades are mere categories."""
 HEADER = "id,age,pay,grade,town,ill"
 ROWS = (
     "1,30,10.5,low,Ulm,no",

@@ -25,7 +25,7 @@ import dpntk.release.distill
 from dpntk import evaluate, generate
 from dpntk.common import errors
 from dpntk.common.errors import DpntkError
-from dpntk.common.schema.draft import Draft
+from dpntk.common.schema.drafts.draft import Draft
 from dpntk.embed import load_embedding
 from tests.conftest import Command
 from tests.helpers.processes import run_anew

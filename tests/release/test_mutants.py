@@ -35,8 +35,9 @@ from dpntk.common.features.marginals.cells import MarginalColumn, MarginalGroup
 from dpntk.common.features.marginals.map import MarginalFeatures
 from dpntk.common.features.perceptual import PerceptualFeatures
 from dpntk.common.ledger import Entry, Ledger
-from dpntk.common.schema import draft as schema_draft
-from dpntk.common.schema import privacy_unit, toml_entries
+from dpntk.common.schema import privacy_unit
+from dpntk.common.schema.drafts import draft as schema_draft
+from dpntk.common.schema.drafts import toml_entries
 from dpntk.common.schema.origin import Origin
 from dpntk.common.schema.privacy_unit import PrivacyUnit
 from dpntk.common.schema.table import TableSchema
@@ -662,7 +663,7 @@ def rules_as_public_knowledge(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def a_record_for_a_header(monkeypatch: pytest.MonkeyPatch) -> None:
     """Names are compared with texts only, and the record's are those of nobody else."""
-    monkeypatch.setattr(column_inference, "_is_number", lambda text: False)
+    monkeypatch.setattr(column_inference, "is_number", lambda text: False)
 
 
 def folders_as_public_knowledge(monkeypatch: pytest.MonkeyPatch) -> None:

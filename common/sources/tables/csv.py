@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import codecs
 import contextlib
 import csv
 import io
@@ -25,6 +24,8 @@ if TYPE_CHECKING:
 SUFFIXES: Final = (".csv", ".tsv", ".csv.gz", ".tsv.gz")
 _BLOCK_BYTES: Final = 1 << 22
 _LONGEST_HEADER: Final = 1 << 24
+_REPLACEMENT: Final = "\ufffd"
+"""What stands for undecodable bytes."""
 _LONGEST_VALUE: Final = 1 << 40
 _LONGEST_WAIT: Final = 10.0
 """The most seconds to wait for a thread to let go of a file that nobody reads any more."""
@@ -50,14 +51,16 @@ def read_header(path: AnyPath, form: CsvFormat) -> tuple[str, ...]:
     if not start:
         raise DataError(f"{path}: the file is empty")
     with _reading(path, form):
-        # What was read may end in the middle of a character.
-        decoder = codecs.getincrementaldecoder(form.encoding)()
-        text = decoder.decode(start, final=len(start) < _LONGEST_HEADER)
+        # Other columns may be in another encoding. In small files all is decoded with the header.
+        text = start.decode(form.encoding, "replace" if len(start) > 1 << 20 else "strict")
     rows = csv.reader(io.StringIO(text.removeprefix(_BOM), newline=""), delimiter=form.separator)
     try:
         header = next((row for row in rows if row), None)
     except csv.Error as error:
         raise DataError(f"{path}: its header cannot be read: {error}") from error
+    if header is not None and any(_REPLACEMENT in name for name in header):
+        with _reading(path, form):
+            start.decode(form.encoding)  # raises, unless the header itself has this character
     if header is None:
         raise DataError(f"{path}: the file is empty")
     if len(header) == 1 and text.removeprefix(_BOM)[0] in "\r\n":

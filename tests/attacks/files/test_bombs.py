@@ -24,7 +24,7 @@ from pyarrow import parquet
 from safetensors.torch import save
 
 from dpntk.common.errors import DataError, GeneratorError
-from dpntk.common.schema.draft import Draft
+from dpntk.common.schema.drafts.draft import Draft
 from dpntk.common.storage.synthetic_folder import IMAGES, PARQUET, POINTS, PROVENANCE
 from dpntk.evaluate.images.records import read_synthetic
 from dpntk.evaluate.tables.table import read_synthetic_table

@@ -13,7 +13,7 @@ from dpntk.common.errors import EmbeddingError
 from dpntk.common.sources.options import SourceOptions
 from dpntk.embed import TangentOptions, embed, load_embedding, save_embedding
 from tests.attacks.files.hostile_embeddings import replanned
-from tests.helpers.tables import PEOPLE, people
+from tests.helpers.tables import PEOPLE, RANKED, people
 
 Change = Callable[[dict[str, Any]], None]
 MARGINALS = "the marginals are not those of the schema's columns"
@@ -52,13 +52,13 @@ def _other_products(feature_map: dict[str, Any]) -> None:
 
 
 def test_the_honest_one_is_read(honest: Path) -> None:
-    assert load_embedding(honest).schema == PEOPLE
+    assert load_embedding(honest).schema == RANKED
 
 
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        pytest.param(_moved(44, 43), MARGINALS, id="category"),
+        pytest.param(_moved(47, 46), MARGINALS, id="category"),
         pytest.param(_moved(0, 1), MARGINALS, id="number"),
         pytest.param(_missing_elsewhere, MARGINALS, id="missing"),
         pytest.param(_other_products, PRODUCTS, id="products"),

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from dpntk.common.schema.draft import Draft
+from dpntk.common.schema.drafts.draft import Draft
 from dpntk.common.storage.synthetic_folder import IMAGES, PREVIEW, PROVENANCE
 from dpntk.evaluate.images.classifiers import CLASSIFIERS
 from dpntk.evaluate.tables.classifiers import CLASSIFIERS as OF_TABLES

@@ -24,7 +24,7 @@ from dpntk.common.display import console as printing
 from dpntk.common.display.untrusted import shown
 from dpntk.common.schema.columns.column import Column
 from dpntk.common.schema.columns.kinds import ColumnKind, Missing
-from dpntk.common.schema.draft import Draft
+from dpntk.common.schema.drafts.draft import Draft
 from dpntk.common.schema.image import ImageSchema
 from dpntk.common.schema.table import TableSchema
 from dpntk.embed import load_embedding

@@ -17,7 +17,7 @@ from dpntk.common.schema.columns.column import Column
 from dpntk.common.schema.columns.dtypes import NUMBER
 from dpntk.common.schema.columns.kinds import ColumnKind, Missing
 from dpntk.common.schema.csv_format import CsvFormat
-from dpntk.common.schema.draft import Draft
+from dpntk.common.schema.drafts.draft import Draft
 from dpntk.common.schema.table import TableSchema
 from dpntk.generate.tables.export import write_csv
 from tests.conftest import Command, refused

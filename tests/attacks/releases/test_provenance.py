@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from dpntk.common.schema.draft import Draft
+from dpntk.common.schema.drafts.draft import Draft
 from dpntk.evaluate.images.classifiers import CLASSIFIERS
 from tests.conftest import Command, refused
 from tests.helpers.tables import PEOPLE, people

@@ -18,7 +18,7 @@ from dpntk.release import Acceptance, PrivacyParameters, open_release
 from dpntk.release.file.parser import read_body
 from dpntk.release.file.writer import serialise
 from dpntk.release.publishing.pipeline import unrecorded_release
-from tests.helpers.tables import PEOPLE, people
+from tests.helpers.tables import PEOPLE, RANKED, people
 
 Document = dict[str, Any]
 
@@ -48,7 +48,7 @@ def edited(honest: bytes, name: str, document: Document) -> bytes:
 def test_the_honest_one_is_read(honest: bytes, tmp_path: Path) -> None:
     (tmp_path / "r.h5").write_bytes(honest)
     opened = open_release(tmp_path / "r.h5", Acceptance(allow_unsigned=True))
-    assert opened.release.schema == PEOPLE
+    assert opened.release.schema == RANKED
 
 
 def _column(number: int, **change: object) -> Callable[[Document], None]:

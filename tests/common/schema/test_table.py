@@ -15,10 +15,10 @@ from dpntk.common.ledger import Entry
 from dpntk.common.schema.columns.column import Column
 from dpntk.common.schema.columns.kinds import ColumnKind, Missing, Transform
 from dpntk.common.schema.csv_format import CsvFormat
-from dpntk.common.schema.draft import Draft
+from dpntk.common.schema.drafts.draft import Draft
+from dpntk.common.schema.drafts.toml import read_schema
 from dpntk.common.schema.origin import Origin
 from dpntk.common.schema.table import TableSchema
-from dpntk.common.schema.toml import read_schema
 from dpntk.embed.inference.schema import draft_schema
 
 AGE = Column("age", ColumnKind.INTEGER, "int64", 0, 12)

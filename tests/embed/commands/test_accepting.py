@@ -8,7 +8,7 @@ import click
 import pytest
 
 from dpntk.common.cli import prompts
-from dpntk.common.schema.toml import read_draft
+from dpntk.common.schema.drafts.toml import read_draft
 from dpntk.embed.commands import schema
 from tests.conftest import Command
 

@@ -25,7 +25,7 @@ from dpntk.embed.exact.base import SAFETY
 from dpntk.embed.exact.grid import Grid
 from dpntk.embed.exact.joint import ExactJoint, ExactMoments
 from dpntk.embed.feature_options import columns
-from tests.helpers.tables import PEOPLE, people
+from tests.helpers.tables import PEOPLE, RANKED, people
 
 CPU = torch.device("cpu")
 GRID = Grid.for_capacity(255, 1 << 20)
@@ -201,18 +201,20 @@ def test_a_target_is_named_in_words_and_everything_else_stays() -> None:
 def test_pairs_with_a_target_are_kept_where_there_are_too_many(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(columns, "_MOST_PAIRS", 4)
-    assert set(columns.pairs_to_choose_among(PEOPLE, aimed())) > {
+    monkeypatch.setattr(columns, "_MOST_PAIRS", 3)
+    assert set(columns.pairs_to_choose_among(PEOPLE, aimed())) == {
         ("age", "pay"), ("pay", "grade"), ("pay", "town"),
     }  # fmt: skip
-    assert ("age", "pay") not in columns.pairs_to_choose_among(PEOPLE, moments())
+    # Without a target: those of two numbers, and then the smallest.
+    found = columns.pairs_to_choose_among(PEOPLE, moments())
+    assert found[:2] == [("age", "pay"), ("grade", "town")]
 
 
 def test_they_have_a_part_of_the_feature_by_default(tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_text(people(200))
     made = embed(tmp_path / "a.csv", TangentOptions(width=3), SourceOptions(schema=PEOPLE))
     parts = parts_of(made.feature_map)
-    assert parts.moments == moments()
+    assert parts.moments == MomentFeatures.of(RANKED)
     assert parts.main_weight**2 + parts.weight**2 + parts.moment_weight**2 == pytest.approx(1)
     assert made.feature_map.dimension == parts.moment_place.stop
     without = TangentOptions(width=3, moments=0.0).draw(PEOPLE)

@@ -12,10 +12,10 @@ from pyarrow import parquet
 
 from dpntk.common.cli import prompts
 from dpntk.common.errors import SchemaError
-from dpntk.common.schema.draft import Draft
+from dpntk.common.schema.drafts.draft import Draft
+from dpntk.common.schema.drafts.toml import read_draft
 from dpntk.common.schema.origin import Origin
 from dpntk.common.schema.table import TableSchema
-from dpntk.common.schema.toml import read_draft
 from dpntk.embed import PrivacyUnit, draft_schema
 from dpntk.embed.commands import schema
 from tests.conftest import Command

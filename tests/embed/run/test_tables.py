@@ -17,9 +17,9 @@ import pytest
 from dpntk.common.features.joint import JointFeatures, parts_of
 from dpntk.common.schema.columns.column import Column
 from dpntk.common.schema.columns.kinds import ColumnKind, Missing
+from dpntk.common.schema.drafts.toml import save_schema
 from dpntk.common.schema.privacy_unit import PrivacyUnit
 from dpntk.common.schema.table import TableSchema
-from dpntk.common.schema.toml import save_schema
 from dpntk.common.sources.options import SourceOptions
 from dpntk.embed import Embedding, TangentOptions, embed, load_embedding, merge
 from dpntk.embed.sums.accumulate import ClassSums

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from dpntk.common.schema.draft import Draft
+from dpntk.common.schema.drafts.draft import Draft
 from dpntk.evaluate.tables.attacks import ATTACK, ATTACK_HIGH, ATTACK_LOW, METHODS
 from dpntk.evaluate.tables.fidelity.correlations import CORRELATIONS
 from dpntk.evaluate.tables.fidelity.distances import METRICS, distances

@@ -42,7 +42,8 @@ from dpntk.generate.tables.sampling import RowModel, corrected_rows
 from dpntk.release import PrivacyParameters
 from dpntk.release.file.model import Release
 from dpntk.release.publishing.pipeline import unrecorded_release
-from tests.helpers.tables import PEOPLE, people
+from tests.helpers.tables import RANKED as PEOPLE
+from tests.helpers.tables import people
 
 COLOURS = ("red", "green", "blue")
 BLOCKS = blocks_of(PEOPLE)

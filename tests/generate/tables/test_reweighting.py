@@ -37,7 +37,8 @@ from dpntk.generate.tables.training import train_table
 from dpntk.release import PrivacyParameters
 from dpntk.release.file.model import Release
 from dpntk.release.publishing.pipeline import unrecorded_release
-from tests.helpers.tables import HEADER, PEOPLE, people
+from tests.helpers.tables import HEADER, people
+from tests.helpers.tables import RANKED as PEOPLE
 
 MAPS = {
     "tangent features beside marginals": TangentOptions(width=3),

@@ -50,7 +50,8 @@ def test_a_budget(dpntk: Command, folder: Path) -> None:
     assert said["ceiling"] == {"epsilon": 3, "delta": 1e-3}
     assert 1 < said["left"] < 3
     assert document(dpntk, "plan", "embedding.h5", "--eps", 1, "--delta", 1e-3)["budget"] == {
-        "releases": 1, **total, "ceiling": said["ceiling"], "left": said["left"]
+        "releases": 1, **total, "ceiling": said["ceiling"], "left": said["left"],
+        "left_adjacency": "replace-one",
     }  # fmt: skip
 
 
@@ -67,7 +68,7 @@ def test_a_distillations_budget(dpntk: Command, tmp_path: Path) -> None:
         json.dumps({"format": "dpntk ledger of distillations 1", "entries": []})
     )
     assert document(dpntk, "budget", "data") == {
-        "releases": [], "spent": [], "ceiling": None, "left": None
+        "releases": [], "spent": [], "ceiling": None, "left": None, "left_adjacency": None,
     }  # fmt: skip
 
 

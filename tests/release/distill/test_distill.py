@@ -23,7 +23,7 @@ from sklearn.metrics import roc_auc_score
 from dpntk.common.adjacency import Adjacency
 from dpntk.common.display.text import rounded_up
 from dpntk.common.errors import BudgetError, DataError, RunError
-from dpntk.common.schema.toml import read_schema
+from dpntk.common.schema.drafts.toml import read_schema
 from dpntk.common.sources import Source, open_source
 from dpntk.common.sources.base import Batch
 from dpntk.common.sources.options import SourceOptions
@@ -522,7 +522,7 @@ def test_a_folder_that_is_removed_while_one_waits_for_it_is_made_anew(
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        (("--eps", 0), "epsilon 0: it must be a positive number"),
+        (("--eps", 0), "--eps 0: it must be a positive number"),
         (("--eps", 1, "--delta", 0.5), "not below one over the number of records"),
         (("--eps", 1, "--sampling-prob", 2), "--sampling-prob 2"),
         (("--eps", 1, "--clip-norm", 0), "--clip-norm 0"),

@@ -12,7 +12,7 @@ import pandas as pd
 import pytest
 
 from dpntk.common.features.joint import parts_of
-from dpntk.common.schema.draft import Draft
+from dpntk.common.schema.drafts.draft import Draft
 from dpntk.common.sources.options import SourceOptions
 from dpntk.embed import Column, TableSchema, TangentOptions, embed
 from dpntk.embed.exact.grid import DEFAULT_CAPACITY, Grid

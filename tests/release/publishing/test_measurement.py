@@ -40,7 +40,8 @@ from dpntk.release.publishing.merging import merged_cells
 from dpntk.release.publishing.parameters import PrivacyParameters, noise_for
 from dpntk.release.publishing.pipeline import unrecorded_release
 from tests.helpers.neighbours import Integers
-from tests.helpers.tables import HEADER, PEOPLE
+from tests.helpers.tables import HEADER
+from tests.helpers.tables import UNORDERED as PEOPLE
 
 OPTIONS = TangentOptions(width=5)
 EXACT = PrivacyParameters(math.inf, 1e-5, not_private=True)

@@ -13,7 +13,7 @@ from dpntk.common.display.text import rounded_up
 from dpntk.common.errors import BudgetError
 from dpntk.common.features.base import FeatureMap
 from dpntk.common.features.ntk.map import TangentFeatures
-from dpntk.common.schema.draft import Draft
+from dpntk.common.schema.drafts.draft import Draft
 from dpntk.embed import Embedding, load_embedding
 from dpntk.embed.exact.grid import Grid
 from dpntk.release import PrivacyParameters
@@ -22,7 +22,7 @@ from dpntk.release.publishing.parameters import ClassCounts
 from dpntk.release.publishing.pipeline import unrecorded_release
 from dpntk.release.publishing.plan import Plan, plan
 from tests.conftest import CLASSES, Command
-from tests.helpers.tables import PEOPLE, people
+from tests.helpers.tables import PEOPLE, UNORDERED, people
 
 
 @pytest.mark.parametrize("adjacency", list(Adjacency))
@@ -104,7 +104,7 @@ def test_a_plan_of_a_table_from_its_schema_and_from_its_embedding_agree(
 
 def test_a_plan_names_no_pairs_before_they_are_chosen(dpntk: Command, tmp_path: Path) -> None:
     (tmp_path / "people.csv").write_text(people(300))
-    (tmp_path / "schema.toml").write_text(Draft(PEOPLE).to_toml())
+    (tmp_path / "schema.toml").write_text(Draft(UNORDERED).to_toml())
     parameters = ("embedding.h5", "--eps", 100, "--delta", 1e-3)
     made = dpntk(
         "embed", "people.csv", "--schema", "schema.toml", "--width", 13, "--pairs", "age,pay"
@@ -156,7 +156,7 @@ def test_add_remove_does_not_show_the_number_of_records(
     ("arguments", "code", "line"),
     [
         (("--eps", 1), 2, "--records and --classes"),
-        (("--eps", 0, "--records", 9, "--classes", 2), 1, "epsilon 0"),
+        (("--eps", 0, "--records", 9, "--classes", 2), 1, "--eps 0"),
         (("--eps", 1, "--records", 9, "--classes", 2, "--delta", 0.5), 1, "not below 1/n"),
         (("no.h5", "--eps", 1), 1, "no such file"),
         (("no.h5", "--eps", 1, "--width", 3), 2, "--width is the embedding's own"),

@@ -35,9 +35,9 @@ from dpntk.common.ledger import Entry
 from dpntk.common.schema.columns.column import Column
 from dpntk.common.schema.columns.kinds import ColumnKind, Transform
 from dpntk.common.schema.csv_format import CsvFormat
-from dpntk.common.schema.draft import Draft
+from dpntk.common.schema.drafts.draft import Draft
+from dpntk.common.schema.drafts.private_bounds import approx_bounds_schema, widest_bounds
 from dpntk.common.schema.encoding import NumericEncoding
-from dpntk.common.schema.private_bounds import approx_bounds_schema, widest_bounds
 from dpntk.common.sources.options import SourceOptions
 from dpntk.common.storage.locks import held
 from dpntk.embed import TangentOptions, embed, save_embedding

@@ -16,9 +16,9 @@ from dpntk.common.errors import SchemaError
 from dpntk.common.schema.columns.column import Column
 from dpntk.common.schema.columns.kinds import ColumnKind, Missing, Transform
 from dpntk.common.schema.csv_format import CsvFormat
-from dpntk.common.schema.draft import Draft
+from dpntk.common.schema.drafts.draft import Draft
+from dpntk.common.schema.drafts.private_bounds import with_private_bounds
 from dpntk.common.schema.origin import Origin
-from dpntk.common.schema.private_bounds import with_private_bounds
 from dpntk.common.schema.table import TableSchema
 from dpntk.common.sources.tables.table import TableSource
 from dpntk.embed.inference.schema import draft_schema

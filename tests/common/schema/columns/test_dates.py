@@ -19,7 +19,7 @@ from dpntk.common.schema.columns.column import Column
 from dpntk.common.schema.columns.dates import DateFormat, TimeUnit
 from dpntk.common.schema.columns.kinds import ColumnKind, Missing
 from dpntk.common.schema.csv_format import CsvFormat
-from dpntk.common.schema.draft import Draft
+from dpntk.common.schema.drafts.draft import Draft
 from dpntk.common.schema.table import TableSchema
 from dpntk.common.sources.tables.table import TableSource
 from dpntk.embed.inference.schema import draft_schema

@@ -18,7 +18,7 @@ from dpntk.common.schema.columns.column import Column
 from dpntk.common.schema.columns.durations import LONGEST, DurationFormat, seconds_of_duration
 from dpntk.common.schema.columns.kinds import ColumnKind
 from dpntk.common.schema.csv_format import CsvFormat
-from dpntk.common.schema.draft import Draft
+from dpntk.common.schema.drafts.draft import Draft
 from dpntk.common.schema.table import TableSchema
 from dpntk.common.sources.tables.table import TableSource
 from dpntk.embed.inference.schema import draft_schema

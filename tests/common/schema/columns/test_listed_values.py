@@ -21,10 +21,10 @@ from dpntk.common.schema.columns.checks import MOST_VALUES
 from dpntk.common.schema.columns.column import Column
 from dpntk.common.schema.columns.kinds import ColumnKind, Transform
 from dpntk.common.schema.csv_format import CsvFormat
-from dpntk.common.schema.draft import Draft
+from dpntk.common.schema.drafts.draft import Draft
+from dpntk.common.schema.drafts.private_bounds import approx_bounds_schema, with_private_bounds
 from dpntk.common.schema.encoding import blocks_of
 from dpntk.common.schema.origin import Origin
-from dpntk.common.schema.private_bounds import approx_bounds_schema, with_private_bounds
 from dpntk.common.schema.table import TableSchema
 from dpntk.common.sources.tables.table import TableSource
 from dpntk.embed.inference.schema import draft_schema

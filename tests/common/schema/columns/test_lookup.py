@@ -16,7 +16,7 @@ from dpntk.common.errors import SchemaError
 from dpntk.common.schema.columns.column import Column
 from dpntk.common.schema.columns.kinds import Missing
 from dpntk.common.schema.columns.lookup import LookupColumn
-from dpntk.common.schema.draft import Draft
+from dpntk.common.schema.drafts.draft import Draft
 from dpntk.common.schema.origin import Origin
 from dpntk.common.schema.table import TableSchema
 from dpntk.common.sources.options import SourceOptions

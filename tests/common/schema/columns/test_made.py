@@ -12,7 +12,7 @@ from pyarrow import parquet
 
 from dpntk.common.errors import SchemaError
 from dpntk.common.schema.columns.made import MadeColumn
-from dpntk.common.schema.draft import Draft
+from dpntk.common.schema.drafts.draft import Draft
 from dpntk.common.schema.table import TableSchema
 from dpntk.common.sources.tables.table import TableSource
 from dpntk.generate.tables.export import write_rows

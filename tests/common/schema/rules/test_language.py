@@ -17,7 +17,7 @@ from dpntk.common.errors import SchemaError
 from dpntk.common.schema.columns.column import Column
 from dpntk.common.schema.columns.kinds import ColumnKind, Missing
 from dpntk.common.schema.columns.lookup import LookupColumn
-from dpntk.common.schema.draft import Draft
+from dpntk.common.schema.drafts.draft import Draft
 from dpntk.common.schema.rules.language import parse_condition
 from dpntk.common.schema.table import TableSchema
 

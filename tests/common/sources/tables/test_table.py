@@ -402,12 +402,3 @@ def test_a_header_in_another_encoding_is_said_to_be_however_long_the_file_is(
     with pytest.raises(DataError, match=r'not in utf-8: say in the schema .* encoding = "latin-1"'):
         csv.read_header(path, CsvFormat())
     assert csv.read_header(path, CsvFormat(encoding="latin-1")) == ("Größe",)
-
-
-def test_a_character_that_ends_beyond_what_is_read_of_a_header_is_none_of_it(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    path = tmp_path / "a.csv"
-    path.write_text("a,b\nö,1\n", encoding="utf-8")
-    monkeypatch.setattr(csv, "_LONGEST_HEADER", 5)
-    assert csv.read_header(path, CsvFormat()) == ("a", "b")

@@ -5,13 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Final
 
-from ..arguments import Location, path_from, require_kind
-from ..errors import OutputError, SchemaError
-from ..storage import untrusted_files
-from ..storage.atomic import SENSITIVE_MODE, require_absent, write_atomically
+from ...arguments import Location, path_from, require_kind
+from ...errors import OutputError, SchemaError
+from ...storage import untrusted_files
+from ...storage.atomic import SENSITIVE_MODE, require_absent, write_atomically
+from ..privacy_unit import PrivacyUnit
+from ..table import TableSchema
 from .draft import SCHEMA_BEGINS, Draft
-from .privacy_unit import PrivacyUnit
-from .table import TableSchema
 
 _LARGEST_FILE: Final = 1 << 26
 """The largest file, in bytes."""

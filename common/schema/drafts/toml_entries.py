@@ -7,10 +7,10 @@ from collections.abc import Mapping
 from datetime import date, datetime
 from typing import Any, NamedTuple
 
-from ..errors import SchemaError
-from .columns.checks import MOST_DECIMALS
-from .columns.dtypes import DTYPES, LARGEST
-from .columns.kinds import ColumnKind, Transform
+from ...errors import SchemaError
+from ..columns.checks import MOST_DECIMALS
+from ..columns.dtypes import DTYPES, LARGEST
+from ..columns.kinds import ColumnKind, Transform
 from .private_bounds import widest_bounds
 
 

@@ -10,20 +10,20 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Final
 
-from ..arguments import require_flag
-from ..display.representations import RedactedRepr
-from ..display.text import some_of
-from ..errors import SchemaError
-from ..ledger import Entry
-from ..storage.plain import parse_toml
-from .columns.column import Column
-from .columns.lookup import LookupColumn
-from .columns.made import MadeColumn
-from .columns.unread import UnreadColumn, in_places
-from .origin import Origin
-from .privacy_unit import PrivacyUnit
+from ...arguments import require_flag
+from ...display.representations import RedactedRepr
+from ...display.text import some_of
+from ...errors import SchemaError
+from ...ledger import Entry
+from ...storage.plain import parse_toml
+from ..columns.column import Column
+from ..columns.lookup import LookupColumn
+from ..columns.made import MadeColumn
+from ..columns.unread import UnreadColumn, in_places
+from ..origin import Origin
+from ..privacy_unit import PrivacyUnit
+from ..table import TableSchema
 from .private_bounds import approx_bounds_schema, with_private_bounds
-from .table import TableSchema
 from .toml_entries import take_marks, toml_lines, toml_value
 
 SCHEMA_BEGINS: Final = "# What is publicly known of a table."

@@ -7,13 +7,13 @@ from collections.abc import Iterable
 from dataclasses import replace
 from fractions import Fraction
 
-from ..errors import SchemaError
-from .columns.column import Column
-from .columns.dtypes import LARGEST, range_of_integers
-from .columns.granule import granule_of
-from .columns.kinds import ColumnKind, Transform
-from .origin import Origin
-from .table import TableSchema
+from ...errors import SchemaError
+from ..columns.column import Column
+from ..columns.dtypes import LARGEST, range_of_integers
+from ..columns.granule import granule_of
+from ..columns.kinds import ColumnKind, Transform
+from ..origin import Origin
+from ..table import TableSchema
 
 KNOTS = 2
 """Knots of the encoding, which give one step for each level of the value."""
