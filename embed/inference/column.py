@@ -34,6 +34,7 @@ _ROWS_OF_A_CLASS: Final = 100
 """With fewer rows per class of a label on average, noise hides the rare classes."""
 _CODE: Final = re.compile(r"\+|-?0[0-9]")
 """The beginning of texts that look like numbers, but as no program would write them."""
+_INFINITE: Final = re.compile(r"\s*[+-]?inf(inity)?\s*", re.IGNORECASE)
 _PADDED: Final = r"^\s*0[0-9]+\s*$"
 """Texts that are whole numbers with leading zeros, as codes have."""
 
@@ -140,9 +141,9 @@ class SeenColumn(RedactedRepr):
 
     @property
     def has_infinite(self) -> bool:
-        """Whether one of few numbers is not finite."""
+        """Whether one of few numbers is infinite."""
         few = len(self.values) <= _MOST_CATEGORIES
-        return self.numeric and few and not all(map(is_number, self.values))
+        return self.numeric and few and any(map(_INFINITE.fullmatch, self.values))
 
     @property
     def is_ordered(self) -> bool:
@@ -291,7 +292,7 @@ class SeenColumn(RedactedRepr):
         if disguised := disguise_of(self):
             return disguised
         if self.has_infinite:
-            return "they hold numbers that are not finite (write what is known, or nothing at all)"
+            return "they hold infinite numbers (write what is known, or nothing at all)"
         if self.of_codes:
             return (
                 "they look like codes, with zeros before them, and are too many to list (list "
