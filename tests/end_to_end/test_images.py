@@ -269,7 +269,7 @@ def prepared(dpntk: Command, folder: Path) -> Path:
             "release --eps 1 --delta 1e-3 -o r.h5",
             "was released before: with this release the total",
         ),
-        ("embed images -o e.h5 --budget-eps 0", "--budget-eps 0: epsilon must be"),
+        ("embed images -o e.h5 --budget-eps 0", "--budget-eps 0: it must be a positive number"),
         ("embed images -o e.h5 --budget-eps 9e-5", "--budget-eps 9e-05: 0.0001 is the least"),
         ("embed images -o e.h5 --budget-eps 1 --budget-delta 1e-101", "1e-100 is the least"),
         ("embed images -o e.h5 --budget-delta 1e-6", "--budget-eps"),
