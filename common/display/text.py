@@ -40,16 +40,17 @@ def without_counts() -> Iterator[None]:
         _UNCOUNTED.reset(before)
 
 
-def so_many(number: int, one: str, several: str = "") -> str:
+def so_many(number: int, one: str, several: str = "", *, unsaid: str = "") -> str:
     """How many records, persons or values there are: `2 rows`, or `some rows` without counts.
 
     Args:
         number: the number, which follows from the data.
         one: the singular.
         several: the plural; `one` and an s if empty.
+        unsaid: the text without counts, if it is not "some" and the plural.
     """
     if _UNCOUNTED.get():
-        return f"some {several or f'{one}s'}"
+        return unsaid or f"some {several or f'{one}s'}"
     return counted(number, one, several)
 
 

@@ -45,6 +45,8 @@ class CsvFormat(BriefRepr):
             require_kind(name, getattr(self, name), str, "a text", refusal=SchemaError)
         wanted = "a tuple of texts, such as ('', 'NA')"
         require_kind("missing", self.missing, (tuple, list), wanted, refusal=SchemaError)
+        for text in self.missing:
+            require_kind("each of missing", text, str, "a text", refusal=SchemaError)
         set_plain(self, missing=tuple(self.missing))
         if self.decimal not in (POINT, COMMA):
             raise SchemaError(f"decimal {self.decimal!r}: it is a point or a comma")

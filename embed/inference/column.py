@@ -34,7 +34,6 @@ _ROWS_OF_A_CLASS: Final = 100
 """With fewer rows per class of a label on average, noise hides the rare classes."""
 _CODE: Final = re.compile(r"\+|-?0[0-9]")
 """The beginning of texts that look like numbers, but as no program would write them."""
-_INFINITE: Final = re.compile(r"\s*[+-]?inf(inity)?\s*", re.IGNORECASE)
 _PADDED: Final = r"^\s*0[0-9]+\s*$"
 """Texts that are whole numbers with leading zeros, as codes have."""
 
@@ -55,6 +54,7 @@ class SeenColumn(RedactedRepr):
             those that no row has; empty if parts of the table disagree.
         texts: the number of values.
         padded: whether a text of a CSV file is a whole number with leading zeros.
+        infinite: whether one of the values seen as numbers is infinite.
         named_as_a_value: whether a row has the column's name as its value.
         values: the different values, as texts, as long as they are not too many.
         numbers: the values seen as numbers, if all may be.
@@ -72,6 +72,7 @@ class SeenColumn(RedactedRepr):
     order: tuple[str, ...] | None = None
     texts: int = 0
     padded: bool = False
+    infinite: bool = False
     named_as_a_value: bool = False
     values: set[str] = field(default_factory=set)
     numbers: SeenNumbers = field(default_factory=SeenNumbers)
@@ -127,6 +128,7 @@ class SeenColumn(RedactedRepr):
             self.numeric = False
             return
         self.missing = self.missing or bool(np.isnan(numbers).any())
+        self.infinite = self.infinite or bool(np.isinf(numbers).any())
         self.numbers.observe(numbers[np.isfinite(numbers)])
 
     @property
@@ -141,9 +143,8 @@ class SeenColumn(RedactedRepr):
 
     @property
     def has_infinite(self) -> bool:
-        """Whether one of few numbers is infinite."""
-        few = len(self.values) <= _MOST_CATEGORIES
-        return self.numeric and few and any(map(_INFINITE.fullmatch, self.values))
+        """Whether a number is infinite."""
+        return self.numeric and self.infinite
 
     @property
     def is_ordered(self) -> bool:

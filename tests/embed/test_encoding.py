@@ -13,6 +13,7 @@ from dpntk import Synthesizer
 from dpntk.common.features.joint import parts_of
 from dpntk.common.schema.privacy_unit import PrivacyUnit
 from dpntk.common.schema.table import TableSchema
+from dpntk.common.sources import encoded_by
 from dpntk.embed import Column, SourceOptions, TangentOptions, embed, open_source
 from dpntk.embed.feature_options.base import FeatureOptions
 from dpntk.embed.feature_options.fourier import FourierOptions
@@ -83,6 +84,8 @@ def test_files_rows_in_memory_and_several_rows_of_a_person_are_encoded_alike(
     from_file, in_memory = embed(source), embedded(None)
     assert from_file.schema == in_memory.schema == SCHEMA.with_ranks()
     assert np.array_equal(from_file.sums, in_memory.sums)
+    # A pass that goes on with other features is told that these have changed, not the data.
+    assert encoded_by(source, in_memory.schema).fingerprint() == source.fingerprint()
     per_person = replace(SCHEMA, left_out=("person",), privacy_unit=PrivacyUnit("person", 1))
     persons = patients().assign(person=np.arange(ROWS))
     of_persons = embed(persons, source=SourceOptions(schema=per_person), capacity=1 << 13)

@@ -111,11 +111,13 @@ def with_bounded_units(source: Source) -> Source:
     counts = places < unit.rows
     surplus = int(np.count_nonzero(~counts))
     if surplus:
-        owners, all_owners = len(np.unique(persons[~counts])), int(persons.max()) + 1
+        owners, among = len(np.unique(persons[~counts])), f"of {int(persons.max()) + 1:,}"
+        whose = so_many(
+            owners, f"value {among} has", f"values {among} have", unsaid="some values have"
+        )
         notice(
-            f"{unit.column}: {so_many(surplus, 'row')} left out: "
-            f"{so_many(owners, 'value')} of {so_many(all_owners, 'value')} have "
-            f"more than the {unit.rows:,} that count"
+            f"{unit.column}: {so_many(surplus, 'row')} left out: {whose} more than the "
+            f"{unit.rows:,} that count"
         )
     return BoundedSource(source, counts)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 from collections import Counter
 from collections.abc import Generator, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from ...errors import DataError, SchemaError
@@ -89,7 +89,8 @@ class TableSource(Rows):
 
     def fingerprint(self) -> str:
         """See `Source`."""
-        return files_fingerprint(self.files, self.counts, digest(self.schema.to_json()))
+        as_read = replace(self.schema, by_rank=())  # which says how values are encoded
+        return files_fingerprint(self.files, self.counts, digest(as_read.to_json()))
 
     def rows(self, start: int = 0, stop: int | None = None) -> RowsInPlace:
         """See `Rows`."""

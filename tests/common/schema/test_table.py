@@ -265,6 +265,8 @@ def test_the_format_of_csv_files_takes_texts_alone() -> None:
     assert CsvFormat(missing=["", "NA"]) == CsvFormat(missing=("", "NA"))  # type: ignore[arg-type]
     with pytest.raises(SchemaError, match=r"missing must be a tuple of texts, such as \(''"):
         CsvFormat(missing="NA")  # type: ignore[arg-type]
+    with pytest.raises(SchemaError, match="each of missing must be a text, not of type int"):
+        CsvFormat(missing=[1])  # type: ignore[arg-type]
     with pytest.raises(SchemaError, match="separator must be a text, not of type NoneType"):
         CsvFormat(separator=None)  # type: ignore[arg-type]
     with pytest.raises(SchemaError, match="csv must be a CsvFormat"):
