@@ -19,7 +19,15 @@ from ...common.schema.csv_format import COMMA, POINT, CsvFormat
 from ...common.sources.tables.decimals import with_points
 from ...common.sources.tables.rows import missing_in, plain
 from .dates import SeenDates
-from .disguises import disguise_of, has_comma, has_groups, is_number, needs_commas, number_of
+from .disguises import (
+    disguise_of,
+    has_comma,
+    has_groups,
+    is_number,
+    may_be_number,
+    needs_commas,
+    number_of,
+)
 from .durations import SeenDurations
 from .numbers import SeenNumbers
 
@@ -191,7 +199,7 @@ class SeenColumn(RedactedRepr):
             timed = self.dates.reads(self.name, stored=self.dtype in DATE_DTYPES)
             if timed or self.durations.reads(self.name, stored=self.dtype in DURATION_DTYPES):
                 return True
-        return self.numeric and is_number(self.name)
+        return self.numeric and may_be_number(self.name)
 
     def describe(self, is_label: bool, called: str) -> Column | None:
         """The drafted column, or None if nothing sensible can be drafted.

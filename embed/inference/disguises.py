@@ -98,6 +98,15 @@ def is_number(text: str) -> bool:
     return number_of(text.replace(COMMA, POINT)) is not None
 
 
+def may_be_number(text: str) -> bool:
+    """Whether some program takes a text for a number, be it nan, inf or 1_000."""
+    try:
+        float(text.replace(COMMA, POINT))
+    except ValueError:
+        return False
+    return True
+
+
 def number_of(text: str) -> float | None:
     """The number that a text is; None for words such as nan, and for Python's 1_000."""
     try:

@@ -663,7 +663,7 @@ def rules_as_public_knowledge(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def a_record_for_a_header(monkeypatch: pytest.MonkeyPatch) -> None:
     """Names are compared with texts only, and the record's are those of nobody else."""
-    monkeypatch.setattr(column_inference, "is_number", lambda text: False)
+    monkeypatch.setattr(column_inference, "may_be_number", lambda text: False)
 
 
 def folders_as_public_knowledge(monkeypatch: pytest.MonkeyPatch) -> None:

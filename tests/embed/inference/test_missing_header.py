@@ -59,6 +59,8 @@ def test_a_record_in_the_place_of_the_header_is_not_taken_for_one(
     [
         ("41", ["20", "31"] * 20),
         ("4.5", ["2.25", "3"] * 20),
+        ("inf", ["2.25", "3"] * 20),
+        ("nan", ["2.25", "3"] * 20),
         ("male", ["male", "female"] * 20),
         ("name 30", [f"name {number}" for number in range(40)]),  # which is left out
         ("name 777", [f"name {number}" for number in range(1_500)]),
