@@ -68,9 +68,11 @@ def run(
     parameters = PrivacyParameters(
         epsilon, delta, adjacency, ClassCounts(class_counts), count_weight
     )
+    ledger = None
     if embedding is not None:
         _refuse_feature_options(context)
         loaded = load_embedding(embedding)
+        ledger = spent_on_records_of(loaded)
         number = _public_number(loaded, parameters, records)
         known, feature_map, grid = loaded.schema, loaded.feature_map, loaded.grid
     else:
@@ -87,7 +89,7 @@ def run(
     planned = plan(feature_map, grid, len(known.classes), number, parameters, known.privacy_unit)
     expected = forecasts_around(planned, known, feature_map, grid)
     if as_json:
-        spent = None if embedding is None else _budget(spent_on_records_of(loaded), planned)
+        spent = None if ledger is None else _budget(ledger, planned)
         told = forecast_document(expected)
         show_json({**_document(planned, known), "budget": spent, "forecast": told})
         return
@@ -98,8 +100,8 @@ def run(
         _say_what_noise_hides(planned)
     if expected is not None:
         show_forecast(expected, epsilon)
-    if embedding is not None:
-        _show_budget(spent_on_records_of(loaded), planned)
+    if ledger is not None:
+        _show_budget(ledger, planned)
 
 
 def _known(

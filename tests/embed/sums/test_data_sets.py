@@ -473,7 +473,9 @@ def test_without_its_registry_an_embedding_of_a_data_set_is_not_released(
         ("budget", second),
         ("embed", folder, "--width", 5, "-o", second, "--overwrite"),
     ):
-        refused(dpntk(*line), *unknown)
+        outcome = dpntk(*line)
+        refused(outcome, *unknown)
+        assert not outcome.stdout
     # Of a registry from before it was embedded, likewise.
     registry.write_text(json.dumps({"format": "dpntk data sets 1", "data_sets": {"ward": {}}}))
     registry.chmod(0o600)
