@@ -228,14 +228,11 @@ def positive_number(
     Raises:
         DpntkError: as `refusal`, if it is not such a number.
     """
-    end = "" if most == math.inf else f", at most {most:g},"
-    wrong = refusal(f"{argument(name, value)}: a number above 0{end} is wanted")
-    if isinstance(value, bool) or not isinstance(value, Real):
-        raise wrong
     try:
-        found = float(value)
-    except OverflowError:
-        raise wrong from None
+        found = number(name, value, "a number", refusal=refusal)
+    except refusal:
+        found = math.nan
     if not 0 < found <= most or found == math.inf:
-        raise wrong
+        end = "" if most == math.inf else f", at most {most:g},"
+        raise refusal(f"{argument(name, value)}: a number above 0{end} is wanted")
     return found

@@ -114,14 +114,14 @@ def pairs_to_choose_among(schema: TableSchema, moments: MomentFeatures) -> list[
     If there are too many, those with the target come first, then those of two numbers, all of which
     a release measures in few cells, and then those with the fewest cells.
     """
-    columns = MarginalFeatures.of(schema).columns
+    blocks, columns = blocks_of(schema), MarginalFeatures.of(schema).columns
     cells = {
         block.column.name: column.dimension
-        for block, column in zip(blocks_of(schema), columns, strict=True)
+        for block, column in zip(blocks, columns, strict=True)
         if block.first in moments.places
     }
-    numbers = {block.column.name for block in blocks_of(schema) if block.column.kind.numeric}
-    ranks = set(schema.by_rank)
+    numbers = {block.column.name for block in blocks if block.column.kind.numeric}
+    ranks = {block.column.name for block in blocks if block.by_rank}
     pairs = itertools.combinations(cells, 2)
     sizes = {(one, other): cells[one] * cells[other] for one, other in pairs}
     target = moments.target_in(schema)

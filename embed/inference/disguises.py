@@ -100,20 +100,23 @@ def is_number(text: str) -> bool:
 
 def may_be_number(text: str) -> bool:
     """Whether some program takes a text for a number, be it nan, inf or 1_000."""
-    try:
-        float(text.replace(COMMA, POINT))
-    except ValueError:
-        return False
-    return True
+    return _float_of(text.replace(COMMA, POINT)) is not None
 
 
 def number_of(text: str) -> float | None:
     """The number that a text is; None for words such as nan, and for Python's 1_000."""
+    number = _float_of(text)
+    if number is None or not math.isfinite(number) or "_" in text:
+        return None
+    return number
+
+
+def _float_of(text: str) -> float | None:
+    """What Python takes a text for; None if for no number."""
     try:
-        number = float(text)
+        return float(text)
     except ValueError:
         return None
-    return number if math.isfinite(number) and "_" not in text else None
 
 
 def _are_texts(column: Texts) -> bool:

@@ -180,10 +180,6 @@ def declare(name: str, embedding: Embedding, path: Path) -> None:
     with write_failures(place):
         make_private(place.parent)
     with locked(place):
-        others = sorted(_read(place))
-        if name not in others:
-            beside = f", beside {', '.join(others)}" if others else ""
-            notice(f"{name!r} is the name of a new data set{beside}")
         _enter((name,), embedding, path)
 
 
@@ -229,6 +225,9 @@ def _enter(names: Iterable[str], embedding: Embedding, path: Path) -> None:
     place, digest = followed(registry_path()), embedding.totals.digest()
     registry = _read(place)
     for name in names:
+        if name not in registry:
+            beside = f", beside {', '.join(sorted(registry))}" if registry else ""
+            notice(f"{name!r} is the name of a new data set{beside}")
         members = registry.setdefault(name, {})
         known = members[digest].ledger if digest in members else Ledger()
         if not any(member.ledger.all_entries for member in members.values()):
