@@ -157,9 +157,14 @@ def object_storage() -> Iterator[str]:
 
 
 @pytest.fixture
-def bucket(object_storage: str, monkeypatch: pytest.MonkeyPatch) -> str:
-    """The address of an empty bucket, for whose credentials the environment has to be asked."""
-    return empty_bucket(object_storage, monkeypatch.setenv)
+def bucket(object_storage: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+    """The address of an empty bucket, for whose credentials the environment has to be asked.
+
+    Sessions end with the test: a process that a later one forks would wait to end them, for a
+    thread that it does not have.
+    """
+    yield empty_bucket(object_storage, monkeypatch.setenv)
+    gc.collect()
 
 
 @pytest.fixture

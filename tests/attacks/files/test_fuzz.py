@@ -1,6 +1,6 @@
 """Thousands of random mutations: no crash of the main process, no error but dpntk's own.
 
-`.ci/run` tries 4,000 of each kind; by default there are fewer.
+DPNTK_MUTATIONS says how many of each kind.
 """
 
 from __future__ import annotations

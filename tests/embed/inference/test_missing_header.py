@@ -47,7 +47,8 @@ def test_a_record_in_the_place_of_the_header_is_not_taken_for_one(
         assert f"{remedy} and draft again" in said
         assert "left out, because" in said
         for value in RECORD:
-            assert value not in said + str(caught.value)
+            # The folder may well have a number in its name.
+            assert value not in said.replace(str(tmp_path), "") + str(caught.value)
         assert everything.confirm(names=True).settled().from_data == ()
     draft = draft_schema(frame, columns=[AGE, ILLNESS])  # by which others are left out, unread
     assert not draft.names_confirmed

@@ -82,7 +82,8 @@ def test_more_noise_gives_columns_more_weight_and_products_less(classes: int) ->
 @pytest.mark.parametrize("count", [1, 3, 120, 400])
 @pytest.mark.parametrize("classes", [1, 2])
 def test_no_blur_gives_columns_less_weight_than_a_smaller_one(count: int, classes: int) -> None:
-    weights = [weighed_for(of_columns(count), blur, classes).weight for blur in BLURS]
+    some = BLURS[:: max(1, count // 50)]  # it takes long to weigh many columns
+    weights = [weighed_for(of_columns(count), blur, classes).weight for blur in some]
     assert (np.diff(weights) >= 0).all()
     assert 0.9 <= weights[-1] < 0.99
 
