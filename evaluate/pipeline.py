@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from os import PathLike
 from pathlib import Path
 from types import NoneType
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +22,7 @@ from ..common.sources.tables.frames import Frame
 from ..release.file.citation import is_private
 from ..release.file.statement import NOT_PRIVATE
 from ..release.signing.policy import TRUSTED, Acceptance
+from .given import Arrays, Records, are_arrays, images_in, name_of, records_given, table_in
 from .images.classifiers import CLASSIFIERS, IN_COLOUR, LINEAR_DESCRIPTION
 from .images.distilled import classifiers_of
 from .images.frechet import FeatureMetric
@@ -38,7 +39,6 @@ from .tables.report import TableEvaluation
 from .tables.table import (
     Table,
     is_table,
-    path_or_frame,
     read_real_table,
     read_synthetic_table,
 )
@@ -46,8 +46,8 @@ from .tables.task import task_for, with_target
 from .tables.utility import evaluate_tables
 
 AnyRecords = TypeVar("AnyRecords", LabelledImages, Table)
-Place = TypeVar("Place", Path, Path | Frame)
-"""Where records are: images in files alone, tables in memory, too."""
+Place = TypeVar("Place", Path | Arrays, Path | Frame)
+"""Where images are, or tables."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -72,10 +72,10 @@ class _Request(RedactedRepr, Generic[Place]):
 
 
 def evaluate(
-    synthetic: Frame | Location | Sequence[Frame | Location],
+    synthetic: Frame | Arrays | Location | Sequence[Frame | Location],
     *,
-    test: Frame | Location,
-    baseline: Frame | Location | None = None,
+    test: Frame | Arrays | Location,
+    baseline: Frame | Arrays | Location | None = None,
     tables: TableOptions | None = None,
     release: Location | None = None,
     acceptance: Acceptance = TRUSTED,
@@ -88,13 +88,15 @@ def evaluate(
     """Train classifiers on synthetic records and test them on real ones.
 
     Tables are also compared with the test records column by column. For distilled sets, kernel
-    regression with their own kernel is measured, too. Tables may be in memory, as DataFrames of
-    pandas or Polars or as Arrow tables; synthetic ones then need `tables.schema`.
+    regression with their own kernel is measured, too. Records may be in memory: tables as
+    DataFrames of pandas or Polars or as Arrow tables, where synthetic ones need `tables.schema`;
+    images as pairs of arrays, as `dpntk.embed.embed` takes them.
 
     Example::
 
         evaluation = evaluate("synthetic", test="test.csv", baseline="train.csv")
         print(evaluation)
+        evaluation = evaluate("synthetic-digits", test=(images, labels))
 
     Args:
         synthetic: a folder that `dpntk generate` wrote, or a file of such records. Several tables
@@ -122,11 +124,11 @@ def evaluate(
         ModuleError: the module cannot be used.
         ReleaseError: the release cannot be accepted.
     """
-    folders = [path_or_frame("synthetic", one) for one in _each(synthetic)]
+    folders = [records_given("synthetic", one) for one in _each(synthetic)]
     if not folders:
         raise DataError("synthetic: there are no records to evaluate")
-    held_out = path_or_frame("test", test)
-    real = None if baseline is None else path_or_frame("baseline", baseline)
+    held_out = records_given("test", test)
+    real = None if baseline is None else records_given("baseline", baseline)
     source = None if release is None else path_from("release", release, refusal=DataError)
     module = None
     if metric_module is not None:
@@ -135,39 +137,41 @@ def evaluate(
     options = (TableOptions, NoneType)
     require_kind("tables", tables, options, "TableOptions", refusal=SchemaError)
     if not are_tables(folders, tables):
-        folder, *more = folders
-        if not (
-            isinstance(folder, Path)
-            and isinstance(held_out, Path)
-            and isinstance(real, Path | None)
-        ):
-            raise DataError(
-                f"{_name(folder)}: of images, and the real records are a table in memory"
-            )
+        folder, *more = map(images_in, folders)
+        of_test, of_baseline = images_in(held_out), None if real is None else images_in(real)
         if tables is not None:
-            raise SchemaError(f"{folder}: of images, for which there are no table options")
+            raise SchemaError(f"{name_of(folder)}: of images, for which there are no table options")
         if more:
             raise DataError("several folders are for tables: evaluate images one by one")
         labels = LabelFiles.of(test_labels, baseline_labels, label_columns)
-        in_files = _Request((folder,), held_out, real, source, acceptance, seed)
-        return _of_images(in_files, module, labels)
+        images = _Request((folder,), of_test, of_baseline, source, acceptance, seed)
+        return _of_images(images, module, labels)
     if any(given is not None for given in (test_labels, baseline_labels, label_columns)):
         raise SchemaError("labels in a CSV file are for images: a table has a column of them")
     if module is not None:
         raise ModuleError(f"{argument('metric_module', module)}: it is for images")
-    request = _Request(folders, held_out, real, source, acceptance, seed)
+    request = _Request(
+        list(map(table_in, folders)),
+        table_in(held_out),
+        None if real is None else table_in(real),
+        source,
+        acceptance,
+        seed,
+    )
     return _of_tables(request, tables or TableOptions())
 
 
 def _each(
-    synthetic: Frame | Location | Sequence[Frame | Location],
-) -> Sequence[Frame | Location]:
+    synthetic: Frame | Arrays | Location | Sequence[Frame | Location],
+) -> Sequence[Frame | Arrays | Location]:
+    if are_arrays(synthetic):
+        return [synthetic]
     if isinstance(synthetic, str) or not isinstance(synthetic, Sequence):
         return [synthetic]
-    return synthetic
+    return cast(Sequence[Frame | Location], synthetic)
 
 
-def are_tables(folders: Sequence[Path | Frame], tables: TableOptions | None) -> bool:
+def are_tables(folders: Sequence[Records], tables: TableOptions | None) -> bool:
     """Whether synthetic records are tables: they look like it, or a schema is given."""
     return (tables is not None and tables.schema is not None) or is_table(folders[0])
 
@@ -198,7 +202,7 @@ def _of_tables(request: _Request[Path | Frame], options: TableOptions) -> TableE
         training_sets[REAL] = [real]
     attackers = None
     if options.members is not None:
-        members = path_or_frame("members", options.members)
+        members = table_in(records_given("members", options.members))
         attackers = Attackers.with_rows(read_real_table(members, "train", known), held_out, seed)
     # Made from the real rows if there are any: shows what one-way marginals alone are worth.
     name, (*_, last) = list(training_sets.items())[-1]
@@ -239,11 +243,13 @@ def _synthetic_tables(request: _Request[Path | Frame], options: TableOptions) ->
     first = request.synthetic[0]
     for path, table in zip(request.synthetic, tables, strict=True):
         if table.schema != tables[0].schema:
-            raise SchemaError(f"{_name(path)}: its schema is not that of {_name(first)}")
+            raise SchemaError(f"{name_of(path)}: its schema is not that of {name_of(first)}")
     return tables
 
 
-def _of_images(request: _Request[Path], module: Path | None, labels: LabelFiles) -> ImageEvaluation:
+def _of_images(
+    request: _Request[Path | Arrays], module: Path | None, labels: LabelFiles
+) -> ImageEvaluation:
     (folder,) = request.synthetic
     records = _with_known_origin(folder, read_synthetic(folder), request)
     held_out = read_real(request.test, "test", records, labels.test, labels.columns)
@@ -274,13 +280,7 @@ def _of_images(request: _Request[Path], module: Path | None, labels: LabelFiles)
     )
 
 
-def _name(records: Path | Frame) -> str:
-    return str(records) if isinstance(records, Path) else type(records).__name__
-
-
-def _with_known_origin(
-    path: Path | Frame, records: AnyRecords, request: _Request[Place]
-) -> AnyRecords:
+def _with_known_origin(path: Records, records: AnyRecords, request: _Request[Place]) -> AnyRecords:
     """Put the release's own figures into the provenance of records, if a release is given."""
     if request.release is not None:
         known = confirmed(
@@ -288,5 +288,5 @@ def _with_known_origin(
         )
         records = replace(records, provenance=known)
     if is_private(records.provenance) is False:
-        warning(f"{_name(path)} is {NOT_PRIVATE}")
+        warning(f"{name_of(path)} is {NOT_PRIVATE}")
     return records

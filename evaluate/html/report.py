@@ -14,10 +14,11 @@ from ...release.file.reader import open_any
 from ...release.file.statement import NOT_PRIVATE
 from ...release.label.kinds import label_of
 from ...release.signing.policy import TRUSTED, Acceptance
+from ..given import Arrays, images_in, records_given, table_in
 from ..images.records import LabelFiles, read_real, read_synthetic
 from ..provenance import confirmed_by, is_distilled
 from ..report import Evaluation
-from ..tables.table import is_table, path_or_frame, read_real_table, read_synthetic_table
+from ..tables.table import is_table, read_real_table, read_synthetic_table
 from .figures import Figures, figures_of, read_figures
 from .images import Strip, view_images
 from .page import BEGINS, rendered
@@ -29,7 +30,7 @@ def write_report(
     synthetic: Location,
     output: Location = "report.html",
     *,
-    test: Frame | Location | None = None,
+    test: Frame | Arrays | Location | None = None,
     evaluation: Evaluation | Location | None = None,
     public: bool = False,
     acceptance: Acceptance = TRUSTED,
@@ -47,8 +48,8 @@ def write_report(
         release: the path of the release.
         synthetic: the folder that `dpntk generate` wrote.
         output: where to write; an earlier report there is replaced.
-        test: real records to compare with; their test part, if they have one. A table may be in
-            memory.
+        test: real records to compare with; their test part, if they have one. They may be in
+            memory, as for `evaluate`.
         evaluation: the result of `evaluate` for the synthetic records, or its `evaluation.json`.
         public: whether anybody may see the report.
         acceptance: whose releases to open; by default those of trusted signers.
@@ -81,7 +82,7 @@ def write_report(
 def _report(
     release: Path,
     synthetic: Path,
-    test: Frame | Location | None,
+    test: Frame | Arrays | Location | None,
     evaluation: Evaluation | Location | None,
     *,
     public: bool,
@@ -97,11 +98,12 @@ def _report(
     if public and not opened.release.guarantee.private:
         raise ReleaseError(f"{release} is {NOT_PRIVATE}: a report of it cannot be public")
     figures = None if evaluation is None else _figures(evaluation, opened.digest)
-    held_out = None if test is None else path_or_frame("test", test)
+    held_out = None if test is None else records_given("test", test)
     if is_table(synthetic):
-        found = _table(opened, synthetic, held_out)
+        found = _table(opened, synthetic, None if held_out is None else table_in(held_out))
     else:
-        found = _images(opened, synthetic, held_out, labels)
+        real = None if held_out is None else images_in(held_out)
+        found = _images(opened, synthetic, real, labels)
     return rendered(label=label_of(opened), public=public, figures=figures, **vars(found))
 
 
@@ -139,12 +141,10 @@ def _table(opened: AnyOpened, synthetic: Path, test: Path | Frame | None) -> _Se
 
 
 def _images(
-    opened: AnyOpened, synthetic: Path, test: Path | Frame | None, labels: LabelFiles
+    opened: AnyOpened, synthetic: Path, test: Path | Arrays | None, labels: LabelFiles
 ) -> _Seen:
     images = read_synthetic(synthetic)
     confirmed_by(opened, images.provenance, images.class_names)
-    if not isinstance(test, Path | None):
-        raise DataError(f"{synthetic}: of images, and the real records are a table in memory")
     real = None
     if test is not None:
         real = read_real(test, "test", images, labels.test, labels.columns)

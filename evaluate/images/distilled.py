@@ -9,6 +9,7 @@ from typing import Final
 from torch import nn
 
 from ..distilled import SupportSet, read_points
+from ..given import Arrays
 from ..provenance import is_distilled
 from .classifiers import ImageClassifier, score_network
 from .records import LabelledImages
@@ -18,17 +19,17 @@ _BATCH: Final = 100
 _FILTERS: Final = 128
 
 
-def classifiers_of(folder: Path, synthetic: LabelledImages) -> dict[str, ImageClassifier]:
+def classifiers_of(folder: Path | Arrays, synthetic: LabelledImages) -> dict[str, ImageClassifier]:
     """Classifiers that apply only to distilled sets; none for other records.
 
     Args:
-        folder: that `dpntk generate` wrote.
+        folder: that `dpntk generate` wrote, or records in memory, which are no distilled set.
         synthetic: the records in it.
 
     Raises:
         DataError: its points are missing or damaged.
     """
-    if not is_distilled(synthetic.provenance):
+    if not isinstance(folder, Path) or not is_distilled(synthetic.provenance):
         return {}
     size = synthetic.pixels.shape[1]
     points = read_points(folder, synthetic.provenance, synthetic.classes, size)

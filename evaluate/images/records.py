@@ -18,6 +18,7 @@ from ...common.schema.image import GREY, PIXEL_LEVELS, ImageSchema
 from ...common.schema.preparation import AS_STORED, Preparation
 from ...common.sources import Source, SourceOptions, open_source
 from ...common.storage.synthetic_folder import IMAGES, PROVENANCE
+from ..given import Arrays, name_of
 from ..provenance import read_provenance
 from ..unpacked import require_plausible
 
@@ -112,13 +113,16 @@ class LabelFiles:
         return cls(of_test, of_baseline, columns)
 
 
-def read_synthetic(path: Path) -> LabelledImages:
-    """Read what `dpntk generate` wrote, or any .npz with x and y.
+def read_synthetic(path: Path | Arrays) -> LabelledImages:
+    """Read what `dpntk generate` wrote, any .npz with x and y, or arrays in memory.
 
     Raises:
         DataError: there are no such records, or they are all of one of several classes.
         SchemaError: they are not a data set of images.
     """
+    if not isinstance(path, Path):
+        source = open_source(path, SourceOptions(only_compared=True))
+        return _of_several_classes(_collect(source, None, {}), path)
     if not path.exists():
         raise DataError(f"{path}: there is no such folder; 'dpntk generate' makes one")
     images = path / IMAGES if path.is_dir() else path
@@ -139,13 +143,20 @@ def read_synthetic(path: Path) -> LabelledImages:
     source = open_source(images, known)
     require_plausible(images, len(source) * source.schema.record_size)
     records = replace(_collect(source, names, provenance), preparation=preparation)
+    return _of_several_classes(records, path)
+
+
+def _of_several_classes(records: LabelledImages, path: Path | Arrays) -> LabelledImages:
+    """Refuse records of one of several classes, which teach nothing."""
     if records.classes > 1 and len(np.unique(records.labels)) < 2:
-        raise DataError(f"{path}: all records are of one class, so there is nothing to classify")
+        raise DataError(
+            f"{name_of(path)}: all records are of one class, so there is nothing to classify"
+        )
     return records
 
 
 def read_real(
-    path: Path,
+    path: Path | Arrays,
     split: str,
     like: LabelledImages,
     labels: Path | None = None,
@@ -156,8 +167,8 @@ def read_real(
     If the synthetic records have no labels, those of real records are ignored.
 
     Args:
-        path: of the real records.
-        split: which part of them to read.
+        path: of the real records, or these as arrays.
+        split: which part of them to read; arrays have no parts.
         like: the synthetic records.
         labels: the CSV file with their labels, if they do not hold these themselves.
         label_columns: its columns of files and labels; detected if None.
@@ -168,7 +179,7 @@ def read_real(
     """
     preparation = like.preparation
     known = SourceOptions(
-        split=split,
+        split=split if isinstance(path, Path) else SourceOptions().split,
         image_size=like.side,
         channels=like.channels,
         fit=preparation.fit.value,

@@ -11,16 +11,17 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from ...common.arguments import Location, argument, path_from
+from ...common.arguments import argument
 from ...common.display.representations import RedactedRepr
 from ...common.errors import DataError, SchemaError
 from ...common.schema.drafts.toml import read_schema
 from ...common.schema.encoding import blocks_of
 from ...common.schema.table import TableSchema
 from ...common.sources.tables.csv import is_csv
-from ...common.sources.tables.frames import Frame, FrameSource, is_frame
+from ...common.sources.tables.frames import Frame, FrameSource
 from ...common.sources.tables.table import TableSource
 from ...common.storage.synthetic_folder import CSV, PARQUET, PROVENANCE
+from ..given import Records, are_arrays
 from ..provenance import read_provenance
 from ..unpacked import require_plausible, require_readable
 
@@ -72,26 +73,11 @@ class Table(RedactedRepr):
         return found
 
 
-def path_or_frame(name: str, value: Frame | Location) -> Path | Frame:
-    """Pass on a table in memory, and turn anything else into a path.
-
-    Args:
-        name: of the argument.
-        value: of the argument.
-
-    Raises:
-        DataError: it is neither.
-    """
-    if is_frame(value):
-        return value
-    return path_from(name, value, refusal=DataError)
-
-
-def is_table(path: Path | Frame) -> bool:
+def is_table(records: Records) -> bool:
     """Whether records are a table: in memory, in a folder of `dpntk generate`, or a CSV file."""
-    if not isinstance(path, Path):
-        return True
-    return is_csv(path) or any((path / name).is_file() for name in _TABLES)
+    if not isinstance(records, Path):
+        return not are_arrays(records)
+    return is_csv(records) or any((records / name).is_file() for name in _TABLES)
 
 
 def read_synthetic_table(path: Path | Frame, schema: Path | TableSchema | None = None) -> Table:

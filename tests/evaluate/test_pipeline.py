@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
+from numpy.typing import NDArray
 
 from dpntk.common.errors import DataError, DpntkError, SchemaError
 from dpntk.common.schema.drafts.draft import Draft
@@ -159,7 +160,51 @@ def test_what_is_wrong_with_tables_in_memory_is_said(tmp_path: Path) -> None:
     release = write_small_release("table", tmp_path / "release.h5")
     with pytest.raises(DataError, match="do not say that they come from"):
         evaluate(rows, test=rows, tables=options, release=release)
-    with pytest.raises(DataError, match="the real records are a table in memory"):
+    with pytest.raises(DataError, match="DataFrame: a table in memory, and the others are images"):
         evaluate(tmp_path, test=rows)
     with pytest.raises(DataError, match="test must be the path"):
         evaluate(rows, test=7, tables=options)  # type: ignore[arg-type]
+
+
+def arrays_in(path: Path) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
+    with np.load(path) as stored:
+        return stored["x"], stored["y"]
+
+
+def test_images_in_memory_have_the_figures_of_their_files(tmp_path: Path) -> None:
+    release = write_small_release("images", tmp_path / "release.h5")
+    synthetic = generate(release, tmp_path / "synthetic", settings=SETTINGS["images"])
+    test, baseline = (real("images", tmp_path / name) for name in ("test", "baseline"))
+    found = evaluate(synthetic, test=arrays_in(test), baseline=arrays_in(baseline), release=release)
+    assert (
+        found.figures == evaluate(synthetic, test=test, baseline=baseline, release=release).figures
+    )
+    ours = tmp_path / "synthetic" / "images.npz"
+    found = evaluate(arrays_in(ours), test=arrays_in(test))
+    assert found.figures == evaluate(ours, test=test).figures
+    pixels = evaluate((arrays_in(ours)[0], None), test=(arrays_in(test)[0], None))
+    assert "Frechet distance" in pixels.figures["synthetic"]
+
+
+def test_what_is_wrong_with_images_in_memory_is_said(tmp_path: Path) -> None:
+    images = arrays_in(write_images(tmp_path / "images.npz"))
+    rows = write_rows(tmp_path / "rows.csv", 40)
+    wrong: list[tuple[Callable[[], object], str]] = [
+        (lambda: evaluate(rows, test=images), "arrays of images: the others are tables"),
+        (lambda: evaluate(images, test=pd.read_csv(rows)), "DataFrame: a table in memory, and"),
+        (lambda: evaluate(images, test=images, tables=TableOptions()), "no table options"),
+        (
+            lambda: evaluate(images, test=images, tables=TableOptions(PEOPLE)),
+            "arrays of images: the others are tables",
+        ),
+        (lambda: evaluate(images, test=(images[0], images[1][:-1])), "labels"),
+        (
+            lambda: evaluate((images[0], np.ones_like(images[1])), test=images),
+            "arrays of images: all records are of one class",
+        ),
+        (lambda: evaluate(images, test=images, test_labels=rows), "arrays of images"),
+    ]
+    for call, message in wrong:
+        with pytest.raises(DpntkError, match=message) as refusal:
+            call()
+        assert "\n" not in str(refusal.value)
