@@ -89,12 +89,13 @@ def correlations_of(rows: NDArray[np.float32]) -> NDArray[np.float64]:
 
 @pytest.mark.parametrize(("correlation", "draws"), [(0.95, 1), (-0.6, 2), (0.0, 2)])
 def test_numbers_that_go_together_come_back_together(
-    tmp_path: Path, correlation: float, draws: int
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, correlation: float, draws: int
 ) -> None:
     """Rows begin with independent columns; the released products say what goes with what.
 
     Correlations of 4,000 independent rows are off by .016.
     """
+    monkeypatch.setattr("dpntk.generate.tables.moves.swap._MOST_ROUNDS", 60)
     values = chain(correlation)
     refinement = refinement_of(released(values, tmp_path / "a.csv", 100.0))
     assert refinement is not None

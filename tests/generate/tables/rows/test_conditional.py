@@ -37,6 +37,7 @@ from dpntk.generate.tables.rows.values import Values, records_of, values_of
 from dpntk.generate.tables.sampling import Drawn, RowModel, draw_rows
 from dpntk.release import PrivacyParameters
 from dpntk.release.publishing.pipeline import unrecorded_release
+from tests.conftest import make_hasty
 from tests.helpers.networks import draw as draw_network
 from tests.helpers.tables import PEOPLE, people
 
@@ -106,7 +107,9 @@ def off(table: pa.Table) -> dict[str, float]:
 
 @pytest.fixture(scope="module")
 def yews(draw: Draw) -> pa.Table:
-    return draw(COUNT, "kind = yew").table
+    with pytest.MonkeyPatch.context() as patch:
+        make_hasty(patch)
+        return draw(COUNT, "kind = yew").table
 
 
 def test_rare_rows_fulfil_their_condition_and_differ(yews: pa.Table) -> None:
@@ -117,6 +120,7 @@ def test_rare_rows_fulfil_their_condition_and_differ(yews: pa.Table) -> None:
     assert len(kinds) > 0.7 * COUNT
 
 
+@pytest.mark.usefixtures("hasty_rows")
 def test_rare_rows_are_as_the_released_pairs_have_them(draw: Draw, yews: pa.Table) -> None:
     """Of two pools: rows of one are alike, and now and then off together."""
     other = draw(COUNT, "kind = yew", 2).table
