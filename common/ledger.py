@@ -239,6 +239,11 @@ class Ledger:
         return (self.ceiling is not None) + sum(part._ceilings for part in self.parts)
 
     @property
+    def is_merged(self) -> bool:
+        """Whether it is that of several embeddings' sum. A single part only has its own ceiling."""
+        return len(self.parts) > 1 or any(part.is_merged for part in self.parts)
+
+    @property
     def all_entries(self) -> tuple[Entry, ...]:
         """The releases from the parts, then those from the whole."""
         return (*(entry for part in self.parts for entry in part.all_entries), *self.entries)

@@ -248,7 +248,8 @@ class JointFeatures:
         if not isinstance(schema, TableSchema):
             return self.beside
         names = []
-        if self.marginals.group_length is not None and not planned:
+        known = self.marginals.named or not planned
+        if self.marginals.group_length is not None and known:
             pairs = (" and ".join(names) for names in self.marginals.names_of_groups(schema))
             names.append(f"the pairs are {', '.join(pairs)}")
         target = None if self.moments is None else self.moments.target_in(schema)
@@ -277,12 +278,12 @@ class JointFeatures:
                     f"{counted(len(marginals.coarse), 'pair')} of numbers in few cells of weight "
                     f"{self.weight * marginals.coarse_length:.3g}"
                 )
-            parts.append(
-                f"{groups} of columns, chosen by what the rest shows, of weight "
-                f"{self.weight * length:.3g}"
-            )
+            why = "named by the owner" if marginals.named else "chosen by what the rest shows"
+            parts.append(f"{groups} of columns, {why}, of weight {self.weight * length:.3g}")
         else:
             which = "to choose among" if marginals.undecided else "among them"
+            if marginals.named:
+                which = f"with {len(marginals.named):,} that the owner named"
             several = f" ({groups} of columns {which})" if groups else ""
             parts = [f"marginals of weight {self.weight:.3g}{several}"]
         if self.moments is not None:

@@ -82,10 +82,10 @@ _OPTIONS: Final = all_of(
     ),
     map_option(
         "--pairs", multiple=True, metavar="A,B",
-        help="For tables: two columns, or three (A,B,C), whose joint distribution is released as "
-        "well; they share the weight of --marginals. May be given several times. 'all' stands for "
-        "all pairs, 'triples' for all triples of columns with two values, 'none' for no pairs "
-        "[default: ten pairs, which the release chooses by its own noisy figures]",
+        help="For tables: two columns, or three (A,B,C), whose joint distribution is released. May "
+        "be given several times [default: ten pairs, which the release chooses by its own noisy "
+        "figures]. 'none' stands for no pairs; 'all' for all pairs and 'triples' for all triples "
+        "of columns with two values, which share the weight of --marginals.",
     ),
     map_option(
         "--moments", type=FiniteRange(0, 1, max_open=True), metavar="WEIGHT",

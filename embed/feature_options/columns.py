@@ -108,11 +108,19 @@ def products_of_columns(schema: TableSchema, target: str | None) -> MomentFeatur
     return moments and moments.aiming_at(columns[target].place.start)
 
 
-def pairs_to_choose_among(schema: TableSchema, moments: MomentFeatures) -> list[tuple[str, ...]]:
+def pairs_to_choose_among(
+    schema: TableSchema, moments: MomentFeatures, named: Sequence[tuple[str, ...]]
+) -> list[tuple[str, ...]]:
     """All pairs of columns among which a release can choose by their products.
 
     If there are too many, those with the target come first, then those of two numbers, all of which
-    a release measures in few cells, and then those with the fewest cells.
+    a release measures in few cells, and then those with the fewest cells. If some are named, no
+    others than those of two numbers are needed.
+
+    Args:
+        schema: of the table.
+        moments: its products.
+        named: pairs and triples that the release is to take, if any.
     """
     blocks, columns = blocks_of(schema), MarginalFeatures.of(schema).columns
     cells = {
@@ -123,6 +131,8 @@ def pairs_to_choose_among(schema: TableSchema, moments: MomentFeatures) -> list[
     numbers = {block.column.name for block in blocks if block.column.kind.numeric}
     ranks = {block.column.name for block in blocks if block.by_rank}
     pairs = itertools.combinations(cells, 2)
+    if named:
+        pairs = itertools.combinations([name for name in cells if name in numbers], 2)
     sizes = {(one, other): cells[one] * cells[other] for one, other in pairs}
     target = moments.target_in(schema)
 
@@ -133,4 +143,6 @@ def pairs_to_choose_among(schema: TableSchema, moments: MomentFeatures) -> list[
     first = sorted(sizes, key=urgency)[:_MOST_PAIRS]
     so_far = itertools.accumulate(sizes[pair] for pair in first)
     most = max(_MOST_CELLS // len(schema.classes), _LEAST_CELLS)
-    return [pair for pair, total in zip(first, so_far, strict=True) if total <= most]
+    among = [pair for pair, total in zip(first, so_far, strict=True) if total <= most]
+    there = set(map(frozenset, named))
+    return [*named, *(pair for pair in among if frozenset(pair) not in there)]

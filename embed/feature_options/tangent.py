@@ -27,7 +27,7 @@ from ...common.schema import Schema
 from ...common.schema.image import ImageSchema
 from ...common.schema.table import TableSchema
 from .base import FEATURE_OPTIONS, SeededOptions, weight_or_none
-from .columns import pairs_to_choose_among, products_of_columns, read_pairs
+from .columns import WORDS, pairs_to_choose_among, products_of_columns, read_pairs
 from .defaults import (
     DEFAULT_ACTIVATION,
     DEFAULT_ARCH,
@@ -60,11 +60,12 @@ class TangentOptions(SeededOptions):
         marginals: for tables: weight of one-way marginals beside the network's features
             (`dpntk.common.features.joint`); 0 leaves them out. If None, a release chooses by its
             noise, or it is 0.4 if `moments` are chosen.
-        pairs: for tables: pairs of columns whose two-way marginals are released as well, such as
-            "age,pay" or ("age", "pay"), or triples, such as "age,pay,town"; or "all" for all pairs;
-            or "triples" for all triples of columns with two values. They share the weight of
-            marginals. If empty, a release with moments chooses some by its own noisy figures;
-            "none" prevents that.
+        pairs: for tables: pairs of columns whose two-way marginals are released, such as "age,pay"
+            or ("age", "pay"), or triples, such as "age,pay,town". If empty, a release with moments
+            chooses ten pairs by its own noisy figures. Either way it also measures all pairs of
+            numbers in few cells. "none" prevents all of that; "all" for all pairs, and "triples"
+            for all triples of columns with two values, stand in place of it and share the weight of
+            marginals.
         moments: for tables with marginals: weight of products of columns, which show how columns
             depend on each other (`dpntk.common.features.moments`); 0 leaves them out. If None, a
             release chooses by its noise, or it is 0.3 if `marginals` are chosen.
@@ -122,13 +123,20 @@ class TangentOptions(SeededOptions):
     def encoding(self, schema: Schema) -> Schema:
         """The schema by which records are best encoded for the map.
 
-        Where a release chooses pairs of columns, ordered categories are encoded by rank, to be
-        measured among the numbers (`TableSchema.with_ranks`).
+        Where a release measures all pairs of numbers, ordered categories are encoded by rank, to
+        be measured among these (`TableSchema.with_ranks`).
         """
-        chooses = not self.pairs and self.marginals != 0 and self.moments != 0
+        chooses = not set(self._said_of_pairs) & set(WORDS) and 0 not in (
+            self.marginals,
+            self.moments,
+        )
         if isinstance(schema, TableSchema) and chooses and self.preset is None:
             return schema.with_ranks()
         return schema
+
+    @property
+    def _said_of_pairs(self) -> list[str]:
+        return [str(pair) for pair in self.pairs]  # all of them texts by now
 
     def draw(self, schema: Schema) -> FeatureMap:
         """Draw the map, without looking at any record.
@@ -174,11 +182,13 @@ class TangentOptions(SeededOptions):
 
     def _with_pairs(self, schema: TableSchema, moments: MomentFeatures | None) -> MarginalFeatures:
         """Marginals of columns, and of the pairs that were asked for or may be chosen later."""
-        if self.pairs or moments is None:
-            said = [str(pair) for pair in self.pairs]  # all of them texts by now
-            return MarginalFeatures.of(schema, groups=read_pairs(said, schema))
-        among = pairs_to_choose_among(schema, moments)
-        return MarginalFeatures.of(schema, groups=among, fine=True, undecided=bool(among))
+        named = read_pairs(self._said_of_pairs, schema)
+        if moments is None or set(self._said_of_pairs) & set(WORDS):
+            return MarginalFeatures.of(schema, groups=named)
+        among = pairs_to_choose_among(schema, moments, named)
+        return MarginalFeatures.of(
+            schema, groups=among, fine=True, undecided=bool(among), named=named
+        )
 
     def _of_preset(self, name: str, schema: Schema) -> TangentOptions:
         """The options of a preset's network, which takes only records of the preset's form."""

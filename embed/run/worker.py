@@ -5,11 +5,17 @@ from __future__ import annotations
 from pathlib import Path
 
 from ...common.display.console import Advance, notice, warning
+from ...common.display.text import so_many
 from ...common.errors import OutputError, RunError
 from ..sums.accumulate import ClassSums
 from .checkpoint import Progress, Share, load_progress, save_progress
 from .interval import CheckpointInterval
 from .job import Job
+
+
+def _so_many_of(records: int, share: Share) -> str:
+    of_all = f"of {share.size:,} records"
+    return so_many(records, of_all, of_all, unsaid="some records")
 
 
 class ShareCount:
@@ -60,7 +66,7 @@ class ShareCount:
                             safe = done - share.start
         except KeyboardInterrupt as error:
             raise RunError(
-                f"interrupted: {safe:,} of {share.size:,} records are counted and saved; "
+                f"interrupted: {_so_many_of(safe, share)} are counted and saved; "
                 "the same command goes on from there"
             ) from error
         return Progress(share, share.stop, sums.totals)
@@ -74,7 +80,7 @@ class ShareCount:
         sums.resume(found.totals)
         part = f" (share {share.number} of {share.of})" if share.of > 1 else ""
         notice(
-            f"going on after {found.totals.records:,} of {share.size:,} records{part}, "
+            f"going on after {_so_many_of(found.totals.records, share)}{part}, "
             "which were counted before an interruption"
         )
         return found.done

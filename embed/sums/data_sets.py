@@ -5,7 +5,8 @@ budget on those records twice. So the owner can name the data set that an embedd
 names are kept in a registry in the user's configuration folder, which nobody else can read (0600).
 The registry identifies an embedding by a digest of its exact sums, whatever its file is called and
 however often it was copied; no release contains that digest. A merged embedding belongs to the data
-sets of its parts. An embedding's file holds its names, too: another user, or one who has lost the
+sets of its parts. Two names of one embedding that was not merged are names of the same records, and
+so of one data set. An embedding's file holds its names, too: another user, or one who has lost the
 registry, must not be told that nothing was spent.
 """
 
@@ -21,6 +22,7 @@ from typing import Any, Final
 
 from ...common.arguments import argument, require_kind
 from ...common.display.console import notice
+from ...common.display.text import some_of
 from ...common.errors import BudgetError, SchemaError
 from ...common.ledger import Ledger
 from ...common.storage import untrusted_files
@@ -61,21 +63,24 @@ def registry_path() -> Path:
 
 
 def members_of(name: str) -> tuple[Member, ...]:
-    """The embeddings of a data set, those merged from the most parts first.
+    """The embeddings of a data set, under all of its names, those merged from the most parts first.
 
     Raises:
         BudgetError: nothing was declared under this name, or the registry cannot be read.
     """
     registry = _read(registry_path())
     if name not in registry:
-        known = f"there are {', '.join(sorted(registry))}" if registry else "there is none"
+        known = f"there are {some_of(sorted(registry))}" if registry else "there is none"
         raise BudgetError(f"no data set {name!r} was declared: {known}; 'dpntk embed --data-set'")
-    members = registry[name].values()
+    of_all = [registry[each] for each in sorted(_with_other_names(registry, {name}))]
+    members = {digest: member for some in of_all for digest, member in some.items()}.values()
     return tuple(sorted(members, key=lambda member: len(member.ledger.parts), reverse=True))
 
 
 def data_sets_of(embedding: Embedding) -> tuple[str, ...]:
     """The names under which an embedding, or a part it was merged from, was declared.
+
+    Other names of the same data sets are among them.
 
     Raises:
         BudgetError: the registry cannot be read, or does not know one of the names in its file.
@@ -218,7 +223,27 @@ def _names(registry: Mapping[str, Mapping[str, Member]], embedding: Embedding) -
             "the machine that embedded the records, or put a copy of that file back; to begin "
             f"anew, embed them with {argument('data_set', lost[0])}"
         )
-    return found
+    return _with_other_names(registry, found)
+
+
+def _with_other_names(registry: Mapping[str, Mapping[str, Member]], names: set[str]) -> set[str]:
+    """All names of data sets, of which some are known.
+
+    A data set that was given another name has an embedding under both. A merged embedding has the
+    names of several data sets, which are not one for that.
+    """
+    found = set(names)
+    while True:
+        digests = {
+            digest
+            for name in found
+            for digest, member in registry[name].items()
+            if not member.ledger.is_merged
+        }
+        more = {name for name, some in registry.items() if not digests.isdisjoint(some)} - found
+        if not more:
+            return found
+        found |= more
 
 
 def _enter(names: Iterable[str], embedding: Embedding, path: Path) -> None:
@@ -226,7 +251,7 @@ def _enter(names: Iterable[str], embedding: Embedding, path: Path) -> None:
     registry = _read(place)
     for name in names:
         if name not in registry:
-            beside = f", beside {', '.join(sorted(registry))}" if registry else ""
+            beside = f", beside {some_of(sorted(registry))}" if registry else ""
             notice(f"{name!r} is the name of a new data set{beside}")
         members = registry.setdefault(name, {})
         known = members[digest].ledger if digest in members else Ledger()

@@ -48,8 +48,8 @@ class Totals(RedactedRepr):
         records = self.records + other.records
         if records > grid.capacity:
             raise SchemaError(
-                f"{records:,} records in all, but the sums have room for {grid.capacity:,}: "
-                f"embed again with {argument('capacity', records)} or more"
+                f"the sums have room for {grid.capacity:,} records, and there are more in all: "
+                f"embed again with {argument('capacity')} of at least their number"
             )
         return Totals(self.sums + other.sums, self.counts + other.counts)
 

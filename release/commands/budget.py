@@ -5,12 +5,13 @@ from __future__ import annotations
 import math
 import shlex
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final
 
 import click
 
+from ...common.adjacency import Adjacency
 from ...common.cli.default_paths import EMBEDDING
 from ...common.cli.options import PATH, FiniteRange, json_option
 from ...common.display.console import TextTable, out, show, show_json
@@ -148,8 +149,13 @@ def _by_releases(path: Path, wanted: float | None) -> _Spent:
     ledger = embedding.ledger
     limited = strictest(ledger)
     ceiling = limited.ceiling if limited else None
-    usual = default_delta(adjacency_of(ledger), embedding.records)
+    adjacency = adjacency_of(ledger)
+    if embedding.schema.privacy_unit is not None:  # nothing else will be possible
+        adjacency = Adjacency.ADD_REMOVE
+    usual = default_delta(adjacency, embedding.records)
     total = total_of(ledger, wanted or (ceiling.delta if ceiling else usual))
+    if not ledger.all_entries:
+        total = replace(total, adjacency=adjacency)
     remarks = []
     if len(ledger.parts) > 1:  # a single part only holds its own ceiling
         remarks.append(

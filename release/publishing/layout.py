@@ -226,9 +226,9 @@ def _of_table(
     pairs = lengths_of_pairs(marginals, blur, classes)
     if pairs is None:
         return with_pairs(feature_map, weighed, scale, None)
-    count = min(CHOSEN_PAIRS, len(marginals.groups))
+    some = marginals.named or range(min(CHOSEN_PAIRS, len(marginals.groups)))
     evenly = np.ones(marginals.dimension, dtype=np.int64)
-    fine = GroupChoice(range(count), pairs.fine, merged_cells(marginals, evenly))
+    fine = GroupChoice(some, pairs.fine, merged_cells(marginals, evenly))
     coarse = None
     if pairs.parts:
         coarse = coarse_pairs(pairs, marginals, merged_cells(marginals, evenly, pairs.parts))

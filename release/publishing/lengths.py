@@ -108,11 +108,14 @@ def lengths_of_pairs(marginals: MarginalFeatures, blur: float, classes: int) -> 
         classes: number of classes.
 
     Returns:
-        None if pairs would show nothing but noise.
+        None if pairs would show nothing but noise, and none are named.
     """
-    if not marginals.groups or blur > _largest_pairs_blur(classes):
+    if not marginals.groups:
         return None
-    fine = _LENGTH if blur <= USUAL_LENGTH_BLUR else _NOISY_LENGTH
+    named = _length_of_named(marginals)
+    if blur > _largest_pairs_blur(classes):
+        return PairLengths(named, 0.0, 0) if named else None
+    fine = named or (_LENGTH if blur <= USUAL_LENGTH_BLUR else _NOISY_LENGTH)
     noise = _noise_of_pairs(marginals, blur, classes)
     target = _TARGET_NOISE if classes > 1 else _TARGET_NOISE_WITHOUT_CLASSES
     clear, told = (
@@ -121,7 +124,16 @@ def lengths_of_pairs(marginals: MarginalFeatures, blur: float, classes: int) -> 
     )
     coarse = max(_SHORT_LENGTH, clear, told)
     parts = _parts_of_numbers(noise / coarse) if marginals.pairs_of_numbers else 0
-    return PairLengths(fine, coarse, parts) if parts or blur <= USUAL_LENGTH_BLUR else None
+    return PairLengths(fine, coarse, parts) if parts or named or blur <= USUAL_LENGTH_BLUR else None
+
+
+def _length_of_named(marginals: MarginalFeatures) -> float:
+    """The length of the part of named pairs and triples, whatever the noise; 0 if there are none.
+
+    Each of them is about as long as a column would be if there were nothing else.
+    """
+    several = len(marginals.named)
+    return min(math.sqrt(several / (len(marginals.columns) + several)), _MOST_LENGTH)
 
 
 def decisive_blurs(feature_map: FeatureMap, classes: int) -> list[float]:

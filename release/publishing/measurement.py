@@ -7,7 +7,7 @@ numbers, whose cells follow from the released columns; then the pairs chosen by 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import NamedTuple
@@ -141,7 +141,9 @@ def _with_pairs(
         any_pairs = partial(lay_out, GroupChoice(range(count), pairs.fine, merging))
         coarse = _coarse_pairs(embedding, pairs, shares, any_pairs, private=private)
     together = {} if coarse is None else coarse.dependences
-    chosen = _chosen_pairs(feature_map, embedding.schema, rest, noisy, together, private=private)
+    chosen: Sequence[int] = feature_map.marginals.named or _chosen_pairs(
+        feature_map, embedding.schema, rest, noisy, together, private=private
+    )
     fine = GroupChoice(chosen, pairs.fine, merging)
     whole = lay_out(fine, None if coarse is None else coarse.choice)
     place = _places(whole)

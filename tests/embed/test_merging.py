@@ -201,8 +201,8 @@ def test_more_records_than_there_is_room_for_are_refused(tmp_path: Path, dpntk: 
     assert merge([first, second]).records == 200
     refused(
         dpntk("merge", first, second, third, "-o", "all.h5"),
-        f"{third} does not fit in: 201 records in all, but the sums have room for 200",
-        "--capacity 201",
+        f"{third} does not fit in: the sums have room for 200 records, and there are more in all",
+        "--capacity of at least their number",
     )
 
 

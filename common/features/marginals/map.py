@@ -69,6 +69,8 @@ class MarginalFeatures:
         group_length: the length of the groups' part of the feature, above 0 and below 1; None if
             all columns and groups have the same constant.
         undecided: whether a release from this embedding is to choose among the groups.
+        named: the indices of the groups that its owner named, in increasing order. A release that
+            is to choose takes these; in it, they are all of its groups.
         coarse: pairs of numbers in few cells, most of them merged, whether or not they are among
             the groups. In the feature they stand between columns and groups.
         coarse_length: the length of their part of the feature; None if there are none.
@@ -89,6 +91,7 @@ class MarginalFeatures:
     levels: int = LEVELS
     group_length: float | None = None
     undecided: bool = False
+    named: tuple[int, ...] = ()
     coarse: tuple[MarginalGroup, ...] = ()
     coarse_length: float | None = None
     by_level: tuple[MarginalColumn, ...] = ()
@@ -108,6 +111,7 @@ class MarginalFeatures:
             and self.dimension <= MOST
             and are_levels_of(self.columns, self.by_level, self.record_size)
             and self._lengths_fit()
+            and self._named_fit()
         ):
             raise SchemaError("feature map: marginals of columns that a record does not have")
 
@@ -129,6 +133,15 @@ class MarginalFeatures:
             and self._of_several < 1
         )
 
+    def _named_fit(self) -> bool:
+        """Whether the named groups are among those to choose from, or all that were chosen."""
+        if not self.named:
+            return True
+        every = range(len(self.groups))
+        if not self.undecided:
+            return self.group_length is not None and self.named == tuple(every)
+        return self.named == tuple(sorted(set(self.named))) and set(self.named) <= set(every)
+
     @classmethod
     def of(
         cls,
@@ -139,6 +152,7 @@ class MarginalFeatures:
         groups: Sequence[tuple[str, ...]] = (),
         fine: bool = False,
         undecided: bool = False,
+        named: Sequence[tuple[str, ...]] = (),
     ) -> MarginalFeatures:
         """The marginals of a table's columns except the label, which has the class counts.
 
@@ -151,6 +165,7 @@ class MarginalFeatures:
                 otherwise they belong to their soft bins.
             undecided: whether a release is to choose among the groups. Then numbers with more
                 values than cells are also counted by level.
+            named: those of the groups that it is to take.
 
         Raises:
             SchemaError: there are no such columns, or a group occurs twice or has too many cells.
@@ -159,11 +174,14 @@ class MarginalFeatures:
         columns = [column_of(block, usual) for block in blocks]
         by_level = map(level_column_of, blocks, columns) if undecided else ()
         sides = columns if fine else [binned(block) for block in blocks_of(schema)]
+        found = groups_of(schema, groups, sides)
+        taken = groups_of(schema, named, sides)
         return cls(
             tuple(columns),
             schema.record_size,
-            groups_of(schema, groups, sides),
+            found,
             undecided=undecided,
+            named=tuple(number for number, group in enumerate(found) if group in taken),
             by_level=tuple(column for column in by_level if column is not None),
         )
 
@@ -222,11 +240,12 @@ class MarginalFeatures:
 
     @property
     def unmerged(self) -> MarginalFeatures:
-        """The map with columns and groups only, whose groups have unmerged cells."""
+        """The map with columns and groups only, whose groups have unmerged cells and no names."""
         groups = (tuple(side.unmerged for side in group.sides) for group in self.groups)
         return replace(
             self,
             groups=tuple(map(MarginalGroup, groups)),
+            named=(),
             coarse=(),
             coarse_length=None,
             by_level=(),
@@ -253,6 +272,7 @@ class MarginalFeatures:
             groups=groups,
             group_length=group_length,
             undecided=False,
+            named=tuple(range(len(groups))) if self.named else (),
             coarse=rough,
             coarse_length=coarse_length,
             by_level=self.by_level if by_level is not None else (),
@@ -357,6 +377,7 @@ class MarginalFeatures:
             "pairs_merged": merging,
             "pairs_length": self.group_length,
             "pairs_undecided": self.undecided,
+            "pairs_named": list(self.named),
             "coarse": coarse,
             "coarse_merged": coarsely,
             "coarse_folded": any(group.folded for group in self.coarse),

@@ -42,9 +42,10 @@ def read_spec(spec: Mapping[str, Any]) -> dict[str, Any]:
     rows, pairs, coarse = spec.get("columns"), spec.get("pairs", []), spec.get("coarse", [])
     merging, coarsely = spec.get("pairs_merged", []), spec.get("coarse_merged", [])
     by_level, inputs = spec.get("by_level", []), spec.get("inputs")
+    named = spec.get("pairs_named", [])
     if type(inputs) is not int or spec.get("levels") != LEVELS:
         raise unknown_spec()
-    lists = (rows, pairs, coarse, merging, coarsely, by_level)
+    lists = (rows, pairs, coarse, merging, coarsely, by_level, named)
     if not all(isinstance(each, list) for each in lists):
         raise unknown_spec()
     assert isinstance(rows, list)
@@ -56,6 +57,7 @@ def read_spec(spec: Mapping[str, Any]) -> dict[str, Any]:
         *((row, {2 * sides for sides in SIDES}) for row in pairs),  # start and count of each side
         *((row, {2 * 2}) for row in coarse),  # likewise, for two sides
         *((row, {2}) for row in by_level),  # start, count
+        *(([number], {1}) for number in named),
         *((row, range(2, MOST_CELLS + 2)) for row in (*merging, *coarsely)),  # start, first cells
     ):
         if not isinstance(row, list) or len(row) not in known:
@@ -70,6 +72,7 @@ def read_spec(spec: Mapping[str, Any]) -> dict[str, Any]:
         "groups": _groups_from(pairs, columns, merging),
         "group_length": lengths[0],
         "undecided": spec.get("pairs_undecided") is True,
+        "named": tuple(named),
         "coarse": _groups_from(coarse, columns, coarsely, folded=spec.get("coarse_folded") is True),
         "coarse_length": lengths[1],
         "by_level": tuple(

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from ...arguments import argument
 from ...display.console import notice
 from ...display.representations import RedactedRepr
-from ...display.text import counted, some_of
+from ...display.text import counted, so_many, some_of
 from ...errors import DataError, SchemaError
 from ...schema.classes import numbered
 from ...schema.image import ImageSchema
@@ -155,7 +155,7 @@ class ImageFolderSource:
         if len(loose):
             if not options.only_compared:
                 _require_no_single_class(folder, loose, classes)
-            notice(f"passed over {counted(len(loose), 'image')} beside the class folders")
+            notice(f"passed over {so_many(len(loose), 'image')} beside the class folders")
         names = classes.names
         for name in found:
             if name not in names:
@@ -258,7 +258,7 @@ def require_no_images_beside(part: AnyPath, folder: AnyPath) -> None:
     """
     if loose := len(_FolderListing.of(folder)):
         raise DataError(
-            f"{folder}: holds {counted(loose, 'image')} beside {part.name}/, which are read "
+            f"{folder}: holds {so_many(loose, 'image')} beside {part.name}/, which are read "
             f"without this folder, and not with it: give {part} to read it alone"
         )
 
@@ -279,7 +279,7 @@ def require_nothing_beside(folder: AnyPath, kind: str) -> None:
     """
     folders = [f"{name}/" for name in folders_in(folder)]
     loose = len(_FolderListing.of(folder))
-    if beside := [*folders[:1], *([counted(loose, "image")] if loose else [])]:
+    if beside := [*folders[:1], *([so_many(loose, "image")] if loose else [])]:
         raise DataError(
             f"{folder}: holds {' and '.join(beside)} beside {kind}: what lies beside such data is "
             "read without them, and not with them: move either elsewhere, or give the one file "
@@ -290,7 +290,7 @@ def require_nothing_beside(folder: AnyPath, kind: str) -> None:
 def notice_images_beside(folder: AnyPath, kind: str) -> None:
     """Report images of a folder that are not read, because it holds data of another kind."""
     if loose := len(_FolderListing.of(folder)):
-        notice(f"{folder}: read the {kind}, and passed over {counted(loose, 'image')} beside them")
+        notice(f"{folder}: read the {kind}, and passed over {so_many(loose, 'image')} beside them")
 
 
 def _classes(folder: AnyPath, found: Sequence[str], options: SourceOptions) -> Classes:
@@ -334,7 +334,7 @@ def _require_no_single_class(folder: AnyPath, loose: _FolderListing, classes: Cl
     if classes.origin is Origin.DECLARED and len(classes.names) > 1:
         return
     raise DataError(
-        f"{folder}: holds {counted(len(loose), 'image')} beside class folders, which are read "
+        f"{folder}: holds {so_many(len(loose), 'image')} beside class folders, which are read "
         "without these folders, and not with them: move either elsewhere, or declare several "
         f"classes with {argument('class_names')} to pass such images over"
     )

@@ -196,9 +196,11 @@ class LabelFile(RedactedRepr):
                 f"{argument('label_columns')} says which other column it is",
                 self.rows[0].file,
             )
+        of_all = f"of {counted(len(files), 'image')}"
+        some = so_many(len(missing), of_all, of_all, unsaid="some images")
         raise DataError(
-            f"{self.path}: of {counted(len(files), 'image')} {len(missing):,} have no row, such as "
-            f"{one}: add rows for them, or take them out of the folder"
+            f"{self.path}: {some} have no row, such as {one}: add rows for them, or take them out "
+            "of the folder"
         )
 
 

@@ -7,10 +7,12 @@ owner, unless told not to.
 
 from __future__ import annotations
 
+import signal
 import struct
 import subprocess
 import sys
 import traceback
+import zlib
 from collections.abc import Callable
 from pathlib import Path
 
@@ -21,7 +23,7 @@ import pytest
 from PIL import Image
 from pyarrow import parquet
 
-from dpntk.common.errors import DpntkError
+from dpntk.common.errors import DataError, DpntkError
 from dpntk.common.schema.columns.column import Column
 from dpntk.common.schema.columns.kinds import ColumnKind
 from dpntk.common.schema.csv_format import CsvFormat
@@ -33,7 +35,7 @@ from dpntk.common.sources import Batch, open_source
 from dpntk.common.sources.options import SourceOptions
 from dpntk.common.sources.tables.frames import FrameSource
 from dpntk.common.sources.tables.privacy_units import with_bounded_units
-from dpntk.embed import Embedding
+from dpntk.embed import Embedding, TangentOptions, embed
 from dpntk.embed.inference.schema import draft_schema
 from dpntk.embed.run.checkpoint import Progress, Share
 from dpntk.embed.sums.totals import Totals
@@ -46,6 +48,7 @@ from dpntk.release.distill.optimiser import State
 from dpntk.release.mechanism.gaussian import NoisySums
 from tests.conftest import Command, Outcome
 from tests.helpers.data_sets import IMAGES, LABELS, encoded, tar_members, write_parquet, write_tar
+from tests.helpers.processes import RECORDS, embed_arguments, finish, kill_at, start
 from tests.helpers.tables import CSV, HEADER, PEOPLE, not_in_utf8
 
 DIAGNOSIS = "hiv-4711"
@@ -431,3 +434,47 @@ def test_notes_that_a_log_keeps_count_no_records(dpntk: Command, tmp_path: Path)
         assert said in " ".join(told.split())
         assert instead in " ".join(quiet.split())
         assert said not in " ".join(quiet.split())
+
+
+def chunk(name: bytes, content: bytes = b"") -> bytes:
+    """A part of a PNG file."""
+    check = zlib.crc32(name + content)
+    return struct.pack(">I", len(content)) + name + content + struct.pack(">I", check)
+
+
+def png_of(*parts: bytes) -> bytes:
+    """A grey PNG file of 8x8 pixels with these parts behind its header."""
+    size = chunk(b"IHDR", struct.pack(">IIBBBBB", 8, 8, 8, 0, 0, 0, 0))
+    return b"".join([b"\x89PNG\r\n\x1a\n", size, *parts, chunk(b"IEND")])
+
+
+@pytest.mark.parametrize("before", [True, False])
+def test_what_a_decoder_says_of_an_image_is_in_no_traceback(tmp_path: Path, before: bool) -> None:
+    """Pillow names the part that it does not understand, in whose place there may be anything."""
+    pixels = zlib.compress(b"\0" + bytes(8) * 9)
+    secret = struct.pack(">I", 4) + b"P@SS" + bytes(8)
+    parts = [secret, chunk(b"IDAT", pixels)]
+    if not before:
+        parts = [chunk(b"IDAT", pixels[:5]), secret, chunk(b"IDAT", pixels[5:])]
+    (tmp_path / "a").mkdir()
+    (tmp_path / "a" / "1.png").write_bytes(png_of(chunk(b"IDAT", zlib.compress(bytes(72)))))
+    (tmp_path / "a" / "2.png").write_bytes(png_of(*parts))
+    with pytest.raises(DataError) as caught:
+        embed(tmp_path, TangentOptions(width=2), SourceOptions(class_names=("a",)))
+    require_silent(caught.value, "P@SS", "2.png")
+
+
+def test_what_a_log_keeps_of_an_interrupted_pass_counts_no_records(
+    dpntk: Command, many_records: Path, tmp_path: Path
+) -> None:
+    for quiet in (True, False):
+        output = tmp_path / f"{quiet}.h5"
+        line = embed_arguments(many_records, output, *(["--quiet-values"] if quiet else []))
+        killed = start(line, prepare=kill_at("dpntk.embed.run.worker.save_progress", 3))
+        assert finish(killed) == -signal.SIGKILL
+        again = dpntk(*line)
+        assert again.code == 0, again.stderr
+        said = f"of {RECORDS:,} records, which were counted before"
+        assert (said in again.stderr) is not quiet
+        assert ("going on after some records" in again.stderr) is quiet
+        assert (f"{RECORDS:,}" in again.stdout + again.stderr) is not quiet

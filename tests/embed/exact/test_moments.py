@@ -202,12 +202,15 @@ def test_pairs_with_a_target_are_kept_where_there_are_too_many(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(columns, "_MOST_PAIRS", 3)
-    assert set(columns.pairs_to_choose_among(PEOPLE, aimed())) == {
+    assert set(columns.pairs_to_choose_among(PEOPLE, aimed(), ())) == {
         ("age", "pay"), ("pay", "grade"), ("pay", "town"),
     }  # fmt: skip
     # Without a target: those of two numbers, and then the smallest.
-    found = columns.pairs_to_choose_among(PEOPLE, moments())
+    found = columns.pairs_to_choose_among(PEOPLE, moments(), ())
     assert found[:2] == [("age", "pay"), ("grade", "town")]
+    # Named ones are there in any case, and of the others those of two numbers.
+    named = [("grade", "town"), ("age", "grade", "town")]
+    assert columns.pairs_to_choose_among(PEOPLE, moments(), named) == [*named, ("age", "pay")]
 
 
 def test_they_have_a_part_of_the_feature_by_default(tmp_path: Path) -> None:

@@ -18,6 +18,7 @@ from dpntk.common.ledger import Entry, Ledger, PrivacyBudget
 from dpntk.embed import Embedding, load_embedding, save_embedding
 from dpntk.embed.sums import saving
 from dpntk.embed.sums.data_sets import (
+    data_sets_of,
     joint_ledger,
     members_of,
     nobody_else_spends,
@@ -508,6 +509,33 @@ def test_an_embedding_knows_its_names_however_it_got_them(dpntk: Command, folder
     write_embedding(replace(load_embedding(path), data_sets=()), path)
     assert dpntk("release", path, *PROMISE, "-o", "a.h5").code == 0
     assert load_embedding(path).data_sets == ("ward",)
+
+
+def test_another_name_for_a_data_set_forgets_nothing(dpntk: Command, folder: Path) -> None:
+    """A new embedding under the new name knows what was released under the old one."""
+    embed(dpntk, folder, 4, "--data-set", "trial")
+    embed(dpntk, folder, 5, "--data-set", "trial", "--budget-eps", 1, "--budget-delta", 1e-3)
+    assert dpntk("release", "5.h5", *PROMISE, "-o", "a.h5").code == 0
+    embed(dpntk, folder, 4, "--overwrite", "--data-set", "trial, anew")
+    embed(dpntk, folder, 6, "--data-set", "trial, anew")
+    assert data_sets_of(load_embedding("6.h5")) == ("trial", "trial, anew")
+    asked = dpntk("release", "6.h5", *PROMISE, "-o", "b.h5", "--compose")
+    refused(asked, "the budget of epsilon 1 at delta 0.001 does not allow", "1 is spent already")
+    for name in ("trial", "trial, anew"):
+        assert spent(dpntk, "--data-set", name)[0] == 1
+
+
+def test_a_merged_embedding_does_not_make_one_data_set_of_those_of_its_parts(
+    dpntk: Command, folder: Path
+) -> None:
+    first, second = (Path(f"{half.name}.h5") for half in halves_of(folder))
+    for path in (first, second):
+        made = dpntk("embed", path.stem, "--width", 4, "-o", path, "--data-set", path.stem)
+        assert made.code == 0, made.stderr
+    assert dpntk("merge", first, second, "-o", "both.h5").code == 0
+    assert dpntk("release", "both.h5", *PROMISE, "-o", "a.h5").code == 0  # registered under both
+    assert data_sets_of(load_embedding(first)) == ("first",)
+    assert data_sets_of(load_embedding("both.h5")) == ("first", "second")
 
 
 def test_parts_of_others_do_not_bring_their_data_sets_along(dpntk: Command, folder: Path) -> None:

@@ -14,11 +14,19 @@ import numpy as np
 import pytest
 
 from dpntk.common.ledger import default_delta
-from dpntk.embed import Embedding, load_embedding, save_embedding
+from dpntk.embed import (
+    Embedding,
+    PrivacyUnit,
+    SourceOptions,
+    TangentOptions,
+    embed,
+    load_embedding,
+    save_embedding,
+)
 from dpntk.release import Adjacency, PrivacyParameters, open_release, own_key
 from dpntk.release.publishing.parameters import noise_for
 from tests.conftest import Command, refused
-from tests.helpers.tables import people
+from tests.helpers.tables import PEOPLE, people
 
 ONE = Adjacency.REPLACE_ONE
 
@@ -60,6 +68,18 @@ def test_release_plan_and_budget_have_the_same(dpntk: Command, embedding: Embedd
     # The noise is that of the delta which is promised.
     explicit = noise_for(load_embedding("e.h5"), PrivacyParameters(1.0, 1e-6))
     assert promise.noise_multiplier == explicit.noise_multiplier
+
+
+def test_budget_says_nothing_of_a_number_of_rows_that_is_protected(
+    dpntk: Command, tmp_path: Path
+) -> None:
+    """Before there is a release that says how neighbours differ: with a unit, one way is left."""
+    schema = replace(PEOPLE, privacy_unit=PrivacyUnit("id", 2))
+    (tmp_path / "rows.csv").write_text(people(30))
+    source = SourceOptions(schema=schema)
+    made = embed(tmp_path / "rows.csv", TangentOptions(width=2), source)
+    save_embedding(of_many(made, 500_000, 500_000), "e.h5")
+    assert "epsilon 0 at delta 1e-05 (add-remove)" in dpntk("budget", "e.h5").stdout
 
 
 def test_budget_takes_a_delta(dpntk: Command, embedding: Embedding) -> None:

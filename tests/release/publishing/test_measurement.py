@@ -396,8 +396,8 @@ def test_pairs_of_a_release_are_not_embedded_again(tmp_path: Path) -> None:
         ExactMarginals(feature_map.marginals, embedding.grid, torch.device("cpu"))
 
 
-def test_whoever_names_pairs_or_none_gets_these() -> None:
-    for pairs, groups in ((("none",), 0), (("age,pay",), 1), (("all",), 6)):
+def test_whoever_wants_all_pairs_or_none_gets_these() -> None:
+    for pairs, groups in ((("none",), 0), (("all",), 6), (("all", "age,pay"), 6)):
         feature_map = replace(OPTIONS, pairs=pairs).draw(PEOPLE)
         assert isinstance(feature_map, JointFeatures)
         assert len(feature_map.marginals.groups) == groups
@@ -407,6 +407,48 @@ def test_whoever_names_pairs_or_none_gets_these() -> None:
     assert not without.marginals.groups
     with pytest.raises(SchemaError, match="pairs='none': it goes with no others"):
         replace(OPTIONS, pairs=("none", "age,pay")).draw(PEOPLE)
+
+
+@pytest.mark.parametrize("epsilon", [0.01, 1.0, 100.0])
+def test_named_pairs_are_measured_whatever_the_noise(tmp_path: Path, epsilon: float) -> None:
+    """In place of those that would be chosen; all pairs of numbers are measured as ever."""
+    named = [("age", "town"), ("pay", "grade", "town")]
+    options = replace(OPTIONS, pairs=("town,age", ("grade", "pay", "town")))
+    embedding = embedded(tmp_path, options=options)
+    counted = parts_of(embedding.feature_map).marginals
+    assert counted is not None
+    names = counted.names_of_groups(PEOPLE)
+    assert [names[number] for number in counted.named] == named
+    assert [name for name in names if name not in named] == [("age", "pay")]
+    made = unrecorded_release(embedding, PrivacyParameters(epsilon, 1e-5))
+    parts = parts_of(made.feature_map)
+    assert parts.marginals is not None
+    assert parts.marginals.names_of_groups(PEOPLE) == named
+    assert bool(parts.marginals.coarse) == (epsilon == 100)
+    # As long as two more columns would be beside four.
+    length = parts.marginals.group_length
+    assert length is not None
+    assert length * parts.weight == pytest.approx(math.sqrt(2 / 6))
+    described = made.feature_map.describe(PEOPLE)
+    assert "1 pair and 1 triple of columns, named by the owner, of weight 0.577" in described
+    for feature_map in (made.feature_map, embedding.feature_map):
+        again = feature_map_from_spec(feature_map.spec(), feature_map.weights())
+        assert again.spec() == feature_map.spec()
+    require_consistent(made.guarantee, made.feature_map, made.schema)
+
+
+def test_names_of_pairs_that_there_are_not_are_refused(tmp_path: Path) -> None:
+    embedding = embedded(tmp_path, options=replace(OPTIONS, pairs=("age,town",)))
+    made = unrecorded_release(embedding, CLEAR)
+    for feature_map, wrong in (
+        (embedding.feature_map, ([2], [-1], [1, 0], [1, 1], ["1"], [True], 1)),
+        (made.feature_map, ([1], [0, 1])),  # of which all are named, or none
+    ):
+        spec = feature_map.spec()
+        for named in wrong:
+            marginals = {**spec["marginals"], "pairs_named": named}
+            with pytest.raises(SchemaError, match="feature map"):
+                feature_map_from_spec({**spec, "marginals": marginals}, feature_map.weights())
 
 
 @pytest.mark.parametrize("adjacency", Adjacency)

@@ -173,7 +173,7 @@ def _sound(where: str) -> Iterator[None]:
     try:
         yield
     except FAILURES as error:
-        # The decoder may quote bytes of the image.
+        # The decoder may quote bytes of the image, which no traceback may show beside this one.
         raise DataError(
             f"{where}: damaged: replace or remove it", " ".join(str(error).split())
-        ) from error
+        ) from None

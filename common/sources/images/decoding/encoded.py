@@ -110,11 +110,11 @@ def opened(content: bytes, where: str) -> ImageFile:
         raise DataError(f"{where}: the Pillow that is installed reads no WebP: save it as PNG")
     try:
         image = kind.decoder(io.BytesIO(content))
-    except FAILURES as error:
+    except FAILURES:
         raise DataError(
             f"{where}: not a whole {kind.name} image, or of a kind that is not read; replace or "
             "remove it"
-        ) from error
+        ) from None  # the decoder may quote bytes of the image
     # The decoder accepts a file once it has all pixels, even if the rest of the file is missing.
     if kind.name == "PNG" and _PNG_END not in content:
         raise DataError(f"{where}: damaged: cut short; replace or remove it")

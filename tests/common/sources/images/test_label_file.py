@@ -190,11 +190,11 @@ def replaced(at: int, row: str) -> list[str]:
 @pytest.mark.parametrize(
     ("rows", "line"),
     [
-        (replaced(4, ""), "of 20 images 1 have no row, such as images/04.png: add rows for them"),
+        (replaced(4, ""), "1 of 20 images have no row, such as images/04.png: add rows for them"),
         (replaced(4, "04.png,"), "row 5 has no label for images/04.png: write one"),
         (replaced(4, "03.png,cat"), "rows 4 and 5 are both of images/03.png: an image has one"),
         (replaced(4, "03,cat"), "rows 4 and 5 are both of images/03.png: an image has one"),
-        (replaced(4, "masks/04.png,cat"), "of 20 images 1 have no row, such as images/04.png"),
+        (replaced(4, "masks/04.png,cat"), "1 of 20 images have no row, such as images/04.png"),
         (replaced(4, "04.png,cat,x"), "row 5 has 3 values, but the header has 2: correct it"),
         (replaced(19, '19.png,"cat'), "row 20 cannot be read, unexpected end of data: close its"),
         (["x,y"], "no row is of an image here, such as images/00.png: names are those of files"),
