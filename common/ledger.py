@@ -30,8 +30,6 @@ _DEEPEST: Final = 200
 """The deepest nesting of parts: operations on a ledger are recursive."""
 _MOST_CEILINGS: Final = 1_000
 """The most ceilings, so that operations on a ledger are fast."""
-Ids = frozenset[str]
-"""Identifiers of releases."""
 _IN_FILES: Final = {
     "noise_multiplier": "multiplier",
     "noise_multiplier_replace_one": "multiplier_replace_one",
@@ -252,15 +250,22 @@ class Ledger:
         """The ledger with one more release."""
         return replace(self, entries=(*self.entries, entry))
 
-    def with_later(self, later: Ledger) -> Ledger:
+    def with_later(self, later: Ledger, *, of_part: bool = False) -> Ledger:
         """The ledger with the releases and ceilings of another.
 
         Releases from parts count as releases from the whole, which may overstate but never
         understates the loss. If a part of this ledger has a release already, that proves nothing,
         because the release may have touched more than this part. Neither does its name: whoever
         supplied a part may have put another release under it. Ceilings count in the same way: one
-        that was set for a part binds the whole, unless it, or one as low, binds the same releases
-        here. An empty ledger becomes the other one.
+        that was set for a part binds the whole. That a part of this ledger has one as low proves
+        nothing either: others of its parts have spent something, too, of which the part's ceiling
+        knows nothing. An empty ledger becomes the other one.
+
+        Args:
+            later: the other one.
+            of_part: whether it is the ledger of a part of this one's embedding. Then a ceiling that
+                is as low as one here adds nothing, because that binds all releases which the part
+                knows of: they count as releases from the whole now.
 
         Guarantee:
             Every release of the other ledger is among those of the whole, with its full privacy
@@ -271,21 +276,18 @@ class Ledger:
         new = tuple(dict.fromkeys(e for e in later.all_entries if e not in self.entries))
         rest = self._without(frozenset(new))
         joint = replace(rest, entries=(*rest.entries, *new))
-        here = tuple(joint._bound_releases())
-        for ceiling, bound in later._bound_releases():
-            if not any(own.keeps(ceiling) and bound <= those for own, those in here):
+        here = tuple(joint._all_ceilings()) if of_part else ()
+        for ceiling in later._all_ceilings():
+            if not any(own.keeps(ceiling) for own in here):
                 joint = joint._with_ceiling(ceiling)
         return joint
 
-    def _bound_releases(
-        self, above: frozenset[str] = frozenset()
-    ) -> Iterator[tuple[PrivacyBudget, Ids]]:
-        """All ceilings, each with the releases that it binds, including those from the whole."""
-        own = above | {entry.release_id for entry in self.entries}
+    def _all_ceilings(self) -> Iterator[PrivacyBudget]:
+        """Its own ceiling and those of its parts."""
         if self.ceiling is not None:
-            yield self.ceiling, own | {entry.release_id for entry in self.all_entries}
+            yield self.ceiling
         for part in self.parts:
-            yield from part._bound_releases(own)
+            yield from part._all_ceilings()
 
     def _with_ceiling(self, ceiling: PrivacyBudget) -> Ledger:
         """The ledger, bound by one more ceiling."""

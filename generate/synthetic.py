@@ -7,7 +7,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from ..common.arguments import Location, argument, path_from, seed_from, whole_number
+from ..common.arguments import (
+    Location,
+    argument,
+    path_from,
+    require_flag,
+    seed_from,
+    whole_number,
+)
 from ..common.errors import GeneratorError, OutputError
 from ..common.schema.table import TableSchema
 from ..common.storage.atomic import write_atomically
@@ -171,6 +178,7 @@ def sample_to(
     repaired = schema = None
     match generator:
         case SavedTableGenerator():
+            require_csv(safe_csv, is_table=True)
             _begin(folder, generator)
             drawn, schema = generator.draw(count, seed, where), generator.model.schema
             repaired = drawn.repaired
@@ -232,6 +240,7 @@ def require_csv(safe_csv: bool, *, is_table: bool) -> None:
     Raises:
         GeneratorError: one is wanted.
     """
+    require_flag("safe_csv", safe_csv, refusal=GeneratorError)
     if safe_csv and not is_table:
         safely = argument("safe_csv")
         raise GeneratorError(f"{safely}: the release is of images, of which no CSV is written")

@@ -73,6 +73,9 @@ def test_from_a_data_frame_to_a_data_frame(fitted: Synthesizer, folder: Path) ->
     assert rows["age"].dtype == np.int64
     assert set(rows["ill"]) <= {"no", "yes"}
     assert len(fitted.sample(50).compare(rows)) > 0
+    for where in (5, ["age > 1"]):
+        with pytest.raises(GeneratorError, match="where must be a condition, such as 'age >= 50'"):
+            fitted.sample(5, where=where)  # type: ignore[arg-type]
     pd.testing.assert_frame_equal(fitted.sample(50, seed=3), fitted.sample(50, seed=3))
     assert set(fitted.sample(50, where="ill = yes")["ill"]) == {"yes"}
     # One release, signed and in the ledger; the embedding is its owner's alone.

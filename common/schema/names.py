@@ -21,6 +21,8 @@ def require_name(name: str, what: str, *, empty: bool = False) -> None:
     Raises:
         SchemaError: it is not.
     """
+    if not isinstance(name, str):
+        raise SchemaError(f"{what} has a name of type {type(name).__name__}, which is no text")
     if not (name or empty) or len(name) > _LONGEST:
         raise SchemaError(f"{what} has a name of 1 to {_LONGEST} characters")
     if any(0xD800 <= ord(character) <= 0xDFFF or character == "\0" for character in name):

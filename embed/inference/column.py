@@ -15,6 +15,7 @@ from ...common.display.text import counted, so_many
 from ...common.schema.columns.column import Column
 from ...common.schema.columns.dtypes import DATE_DTYPES, DURATION_DTYPES
 from ...common.schema.columns.kinds import ColumnKind, Missing
+from ...common.schema.columns.spellings import number_in
 from ...common.schema.csv_format import COMMA, POINT, CsvFormat
 from ...common.sources.tables.decimals import with_points
 from ...common.sources.tables.rows import missing_in, plain
@@ -320,7 +321,7 @@ class SeenColumn(RedactedRepr):
         if any(_CODE.match(text) for text in texts):  # 01 and 1 may be two codes
             return "string", self.values
         # Of 1 and 1.0, the shorter text stands for both.
-        numbers = {float(text): text for text in sorted(texts, key=len, reverse=True)}
+        numbers = {number_in(text): text for text in sorted(texts, key=len, reverse=True)}
         return self.stored, set(numbers.values())
 
 

@@ -101,8 +101,9 @@ class SeenNumbers(RedactedRepr):
         """Record how large some numbers are, and whether any two are equal."""
         self.lower = min(self.lower, float(numbers.min()))
         self.upper = max(self.upper, float(numbers.max()))
-        self.total += float(numbers.sum())
-        self.magnitude += float(np.abs(numbers).sum())
+        with np.errstate(over="ignore"):  # a sum may well be infinite
+            self.total += float(numbers.sum())
+            self.magnitude += float(np.abs(numbers).sum())
         self.count += len(numbers)
         inner = numbers[(numbers > self.lower) & (numbers < self.upper)]
         others = [inner.min(), inner.max()] if len(inner) else []

@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from ...common.arguments import argument
+from ...common.arguments import argument, require_flag, require_kind
 from ...common.display.console import notice, warning
 from ...common.display.text import counted, so_many, some_of, typed
 from ...common.errors import DataError, SchemaError
@@ -88,6 +88,8 @@ def draft_schema(
     """
     if isinstance(columns, str):
         raise SchemaError("columns must be a list of names, such as ['age', 'sex'], not a text")
+    require_flag("constraints", constraints, refusal=SchemaError)
+    require_kind("csv", csv, CsvFormat, "a CsvFormat, such as CsvFormat(';')", refusal=SchemaError)
     require_unit_or_none(privacy_unit)
     chosen = None if columns is None else {*columns, *filter(None, [label])}
     unit = None if privacy_unit is None else privacy_unit.column

@@ -108,8 +108,12 @@ def spent_on_records_of(embedding: Embedding) -> Ledger:
     registry, digest = _read(registry_path()), embedding.totals.digest()
     members = [registry[name] for name in sorted(_names(registry, embedding))]
     own = [some[digest].ledger for some in members if digest in some]
-    others = [each.ledger for some in members for key, each in some.items() if key != digest]
-    return joint_ledger([functools.reduce(Ledger.with_copy, own, embedding.ledger), *others])
+    joint = functools.reduce(Ledger.with_copy, own, embedding.ledger)
+    for some in members:
+        for key, each in some.items():
+            if key != digest:
+                joint = joint.with_later(each.ledger, of_part=key in embedding.shards)
+    return joint
 
 
 def declared_ledger(embedding: Embedding) -> Ledger:

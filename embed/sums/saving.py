@@ -67,7 +67,9 @@ def save_embedding(
         embedding = _not_of(data_set, embedding)
         if ceiling is not None:
             _require_not_raised(ceiling, path, before, embedding.ledger, declared_ledger(embedding))
-        ledger = before.with_later(embedding.ledger).with_earlier(embedding.schema.spent)
+        copied = replaced is not None and replaced.totals.digest() == embedding.totals.digest()
+        joined = before.with_copy if copied else before.with_later
+        ledger = joined(embedding.ledger).with_earlier(embedding.schema.spent)
         ledger = replace(ledger, ceiling=ceiling or ledger.ceiling)
         of_all = tuple(sorted({*names, *data_sets_of(embedding)}))
         embedding = replace(embedding, ledger=ledger, data_sets=of_all)

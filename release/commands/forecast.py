@@ -36,8 +36,8 @@ def forecasts_around(
     plans = []
     for times in _TIMES:
         epsilon = float(f"{planned.parameters.epsilon * times:.2g}") if times != 1 else None
-        other = replace(planned.parameters, epsilon=epsilon or planned.parameters.epsilon)
         with contextlib.suppress(BudgetError):  # epsilon may be out of range
+            other = replace(planned.parameters, epsilon=epsilon or planned.parameters.epsilon)
             unit, records = planned.unit, planned.records
             plans.append(plan(feature_map, grid, planned.classes, records, other, unit))
     if isinstance(schema, ImageSchema):

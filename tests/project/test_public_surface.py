@@ -234,6 +234,26 @@ MISTAKES: dict[str, tuple[Callable[[Any], Any], str]] = {
         lambda _: dpntk.release.PrivacyParameters(math.inf, not_private="no"),  # type: ignore[arg-type]
         "not_private must be True or False",
     ),
+    "a number to confirm": (
+        lambda _: DRAFT.confirm(5),
+        "confirm must be a Column, or the name of one, not of type int",
+    ),
+    "a list to confirm": (lambda _: DRAFT.confirm(["age"]), "not of type list"),
+    "one constraint to confirm": (
+        lambda _: DRAFT.confirm(constraints="age > 1"),
+        "constraints must be a list of rules",
+    ),
+    "a number of constraints": (lambda _: DRAFT.confirm(constraints=5), "a list of rules"),
+    "a separator for a format": (
+        lambda _: embed.draft_schema("rows.csv", csv=";"),
+        "csv must be a CsvFormat, such as CsvFormat(';'), not of type str",
+    ),
+    "a word for constraints": (
+        lambda _: embed.draft_schema("rows.csv", constraints="no"),
+        "constraints must be True or False",
+    ),
+    "a unit by number": (lambda _: embed.PrivacyUnit(5, rows=1), "of type int, which is no text"),
+    "a pattern by number": (lambda _: embed.MadeColumn("m", pattern=5), "which is no text"),
     "a word for names": (
         lambda _: DRAFT.confirm(names="no"),
         "names must be True or False",

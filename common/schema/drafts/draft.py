@@ -5,12 +5,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Final
 
-from ...arguments import require_flag
+from ...arguments import require_flag, require_kind
 from ...display.representations import RedactedRepr
 from ...display.text import some_of
 from ...errors import SchemaError
@@ -28,6 +28,8 @@ from .toml_entries import take_marks, toml_lines, toml_value
 
 SCHEMA_BEGINS: Final = "# What is publicly known of a table."
 """The first line that dpntk writes; a file that an owner has written may lack it."""
+_DECLARED: Final = (str, Column, LookupColumn)
+_WANTED: Final = "a Column, or the name of one"
 _HELD: Final = "draft"
 """The name in messages of a draft that is in no file."""
 
@@ -91,6 +93,12 @@ class Draft(RedactedRepr):
             SchemaError: there is no such column, or a constraint is invalid.
         """
         require_flag("names", names, refusal=SchemaError)
+        for column in columns:
+            require_kind("confirm", column, _DECLARED, _WANTED, refusal=SchemaError)
+        if constraints is not None and (
+            isinstance(constraints, str) or not isinstance(constraints, Iterable)
+        ):
+            raise SchemaError("constraints must be a list of rules, such as ['age >= 18']")
         known = {each.name: _declared(each) for each in columns if not isinstance(each, str)}
         chosen = {column if isinstance(column, str) else column.name for column in columns}
         drafted = {column.name for column in self.stated.described}

@@ -123,8 +123,13 @@ class CategoryFinder:
 
     def _of_number(self, number: Number) -> int:
         held = self._held(number)
-        # The nearest float may be that of a category which is written with other digits.
-        return self._numbers.get(held, self._numbers.get(float(held), MISSING))
+        if (found := self._numbers.get(held)) is not None:
+            return found
+        # The nearest float may be that of a category which is written with other digits: of a
+        # fraction, since floats round large whole numbers to others.
+        near = float(held)
+        large = near % 1 == 0 and abs(near) >= _MOST_EXACT[64]
+        return MISSING if large else self._numbers.get(near, MISSING)
 
     def _held(self, number: Number) -> Number:
         """A number, as the column's type stores it."""

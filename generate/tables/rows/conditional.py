@@ -13,7 +13,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from ....common.arguments import argument
+from ....common.arguments import argument, require_kind
 from ....common.errors import GeneratorError, SchemaError
 from ....common.schema.rules.condition import Condition
 from ....common.schema.table import TableSchema
@@ -118,6 +118,7 @@ def _condition(where: str) -> str:
 
 
 def _understood(where: str, schema: TableSchema) -> Condition:
+    require_kind("where", where, str, "a condition, such as 'age >= 50'", refusal=GeneratorError)
     try:
         condition = schema.condition(where)
     except SchemaError as error:

@@ -26,6 +26,8 @@ missing)."""
 
 _APART: Final = 2.0**-23
 """Resolution of a record's values 0..1, as a fraction of the range."""
+_TINY: Final = 1e-290
+"""No digits are dropped in a smaller range: powers of ten that do so are too large for a float."""
 
 
 def values_of(
@@ -70,6 +72,8 @@ def _told_apart(encoding: NumericEncoding, values: NDArray[np.float64]) -> NDArr
     """
     column, (lower, upper) = encoding.column, encoding.bounds
     if column.is_rounded or lower >= upper:
+        return values
+    if upper - lower < _TINY:
         return values
     if column.transform is Transform.NONE:
         rounded = values.round(math.floor(-math.log10((upper - lower) * _APART)))

@@ -174,7 +174,7 @@ def test_ceilings_of_parts_bind_whatever_else_there_is() -> None:
     # What another one has counts as of the whole, whichever part knows it.
     assert [one.release_id for one in together.entries] == ["b", "a", "c"]
     site = replace(site, entries=())
-    assert (together.ceiling, together.parts) == (None, (site, Ledger()))  # 9 says no more than 1.2
+    assert (together.ceiling, together.parts) == (PrivacyBudget(9.0, 1e-3), (site, Ledger()))
     with pytest.raises(BudgetError, match="a part of these records does not allow"):
         require_below_ceiling(together)
     alone = joint_ledger([Ledger(ceiling=PrivacyBudget(3.0, 1e-3)), other])
@@ -389,7 +389,26 @@ def test_a_ceiling_counts_the_releases_that_it_was_set_for() -> None:
     limited = strictest(whole.with_later(Ledger((entry("a"),), low)))
     assert limited is not None
     assert (limited.ceiling, limited.all_entries) == (low, (entry("a"),))
-    assert whole.with_later(Ledger(ceiling=low)) == whole
+    # That of a part that is known as one binds what it knows of already.
+    assert whole.with_later(Ledger(ceiling=low), of_part=True) == whole
+    assert whole.with_later(Ledger(ceiling=low)) == replace(whole, ceiling=low)
+
+
+def test_a_ceiling_of_all_records_binds_a_part_beside_one_that_has_the_same(
+    dpntk: Command, folder: Path
+) -> None:
+    """What the first half has spent alone counts, although only the second half has a ceiling."""
+    first, second = (Path(f"{half.name}.h5") for half in halves_of(folder))
+    limit = ("--data-set", "digits", "--budget-eps", 1.2, "--budget-delta", 1e-3)
+    for path, options in ((first, ()), (second, limit)):
+        made = dpntk("embed", path.stem, "--width", 4, "-o", path, *options)
+        assert made.code == 0, made.stderr
+    embed(dpntk, folder, 5, *limit)
+    for path in (first, Path("5.h5")):
+        assert dpntk("release", path, *PROMISE, "-o", f"of {path}").code == 0
+    assert dpntk("merge", first, second, "-o", "both.h5").code == 0
+    again = dpntk("release", "both.h5", "--eps", 0.5, "--delta", 1e-3, "--compose", "-o", "o.h5")
+    refused(again, "the budget of epsilon 1.2 at delta 0.001 does not allow this release")
 
 
 def test_what_a_part_says_of_a_release_is_not_taken_for_the_release() -> None:

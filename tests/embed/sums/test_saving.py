@@ -113,7 +113,7 @@ def test_two_ceilings_bind_if_neither_is_lower(embedding: Embedding, tmp_path: P
     for _ in range(2):
         save_embedding(replace(embedding, ledger=Ledger(ceiling=other)), path, overwrite=True)
     kept = load_embedding(path).ledger
-    assert [limit for limit, _ in kept._bound_releases()] == [other, LOW]
+    assert list(kept._all_ceilings()) == [other, LOW]
     assert [entry.epsilon for entry in kept.all_entries] == [0.9]
     refused_by_the_lower(path)
 

@@ -110,7 +110,9 @@ def test_a_plan_names_no_pairs_before_they_are_chosen(dpntk: Command, tmp_path: 
         "embed", "people.csv", "--schema", "schema.toml", "--width", 13, "--pairs", "age,pay"
     )
     assert made.code == 0
-    assert "the pairs are" not in " ".join(dpntk("plan", *parameters).stdout.split())
+    planned = " ".join(dpntk("plan", *parameters).stdout.replace("\u2502", " ").split())
+    assert "1 pair of columns, named by the owner" in planned
+    assert "the pairs are age and pay" in planned
     made = dpntk("embed", "people.csv", "--schema", "schema.toml", "--width", 13, "--overwrite")
     assert made.code == 0
     planned = " ".join(dpntk("plan", *parameters).stdout.replace("\u2502", " ").split())
@@ -121,6 +123,15 @@ def test_a_plan_names_no_pairs_before_they_are_chosen(dpntk: Command, tmp_path: 
     made_of = " ".join(dpntk("inspect", "release.h5").stdout.replace("\u2502", " ").split())
     assert "1 pair of numbers in few cells" in made_of
     assert "the pairs are age and pay" in made_of
+
+
+def test_a_tiny_epsilon_is_planned_beside_those_that_are_possible(
+    dpntk: Command, embedding_file: Path
+) -> None:
+    """A tenth of it, of which a forecast would be, is less than there is."""
+    planned = dpntk("plan", embedding_file, "--eps", 5e-4)
+    assert planned.code == 0, planned.stderr
+    assert "epsilon 0.0005" in planned.stdout
 
 
 def test_a_release_of_noise_alone_is_called_so(dpntk: Command, embedding_file: Path) -> None:

@@ -28,6 +28,7 @@ from dpntk.common.sources.tables import categories, frames, rows
 from dpntk.common.sources.tables.categories import CategoryFinder, StandIns
 from dpntk.common.sources.tables.frames import FrameSource
 from dpntk.common.sources.tables.table import TableSource
+from dpntk.embed import draft_schema
 
 Store = Callable[[list[Any], Path], pd.DataFrame | pa.Table | Path]
 BIG = 2**53 + 1
@@ -144,6 +145,11 @@ COLUMNS: dict[str, tuple[Column, list[Any], list[Any]]] = {
     "short floats": (choices("0.1", "2", dtype="float32"), [np.float32(0.1), 2, 7, 2], NUMBERS),
     "large numbers": (choices(str(BIG), "7", dtype="int64"), [BIG, 7, BIG - 1, 7], NUMBERS),
     "large numbers as texts": (choices(str(BIG), "7"), [BIG, 7, BIG - 1, BIG + 1], NUMBERS),
+    "large numbers that floats hold": (
+        choices(str(BIG - 1), "7"),
+        [BIG - 1, 7, BIG, BIG + 1],
+        NUMBERS,
+    ),
     "large floats": (choices(str(BIG), "7", dtype="float64"), [BIG, 7, BIG - 1, 7], NUMBERS),
     "decimals": (choices("1", "0.5", "0.25"), [*map(Decimal, ("1", "0.5", "0.25", "3"))], NUMBERS),
     "truth": (TRUTH, [True, False, True, False], [*NUMBERS[:6], "true", "True", "false"]),
@@ -427,3 +433,18 @@ def test_a_decimal_that_signals_is_one_line() -> None:
     frame = pd.DataFrame({"x": pd.Series([Decimal(1), Decimal("sNaN")], dtype=object)})
     with pytest.raises(DataError, match="column 'x' holds values of several kinds"):
         open_source(frame, SourceOptions(schema=TableSchema((Column.integer("x", 0, 5),))))
+
+
+@pytest.mark.parametrize("dtype", ["string", "int64"])
+def test_a_large_number_is_in_no_category_of_its_neighbour(dtype: str) -> None:
+    """Which is the nearest float to both: a code that is not listed is another one."""
+    finder = CategoryFinder(choices(str(BIG - 1), dtype=dtype), CsvFormat())
+    for values in ([BIG - 1, BIG, BIG + 1], [str(BIG - 1), str(BIG), str(BIG + 1)]):
+        assert finder.codes(pa.array(values), "here").tolist() == [0, MISSING, MISSING]
+    assert finder.codes(pa.array([Decimal(BIG - 1), Decimal(BIG)]), "here").tolist() == [0, MISSING]
+
+
+def test_large_numbers_are_drafted_as_they_are() -> None:
+    rows = pd.DataFrame({"x": [BIG - 1, BIG] * 50, "y": [1, 2] * 50})
+    (found, _) = draft_schema(rows).stated.columns
+    assert found.categories == (str(BIG - 1), str(BIG))

@@ -31,6 +31,15 @@ def test_large_numbers_are_multiples_of_powers_of_ten() -> None:
     assert (found % 1e4 == 0).all()
 
 
+@pytest.mark.parametrize("transform", ["none", "log1p"])
+@pytest.mark.parametrize("upper", [1e-280, 1e-300, 1e-307])
+def test_numbers_of_a_tiny_range_are_numbers(transform: str, upper: float) -> None:
+    schema = TableSchema((Column.continuous("dose", 0.0, upper, transform=transform),))
+    records = np.random.default_rng(0).random((50, schema.record_size), dtype=np.float32)
+    found = values_of(schema, records, np.zeros(50, np.int64))["dose"]
+    assert ((found >= 0) & (found <= upper)).all()
+
+
 def test_negative_numbers_on_a_logarithmic_scale_do_as_well() -> None:
     schema = TableSchema((Column.continuous("gain", -1000.0, 1000.0, transform="signed-log"),))
     exact = np.array([-750.0, -12.5, -1.0, -0.01, 0.0, 0.25, 300.0])
