@@ -18,6 +18,7 @@ from dpntk.common.errors import BudgetError
 from dpntk.embed import Embedding
 from dpntk.release import ClassCounts, PrivacyParameters
 from dpntk.release.mechanism.accountant import noise_multiplier
+from dpntk.release.mechanism.discrete_gaussian import FURTHEST
 from dpntk.release.mechanism.gaussian import NoiseScale, add_noise, calibrate, no_noise
 from dpntk.release.publishing.pipeline import unrecorded_release
 
@@ -205,3 +206,13 @@ def test_overflow_is_refused_before_anything_is_drawn(embedding: Embedding) -> N
         add_noise(np.full((2, 2), 2**63 - 2**40), np.zeros(2, dtype=np.int64), scale)
     with pytest.raises(BudgetError, match="more noise than 64 bits"):
         scale_for(embedding, epsilon=1e-4, delta=1e-9)
+
+
+@pytest.mark.parametrize("sign", [1, -1])
+def test_sums_leave_room_for_the_farthest_noise(sign: int) -> None:
+    """On either side: a sum that goes round would be one with the other sign."""
+    scale, counts = NoiseScale(1.0, 1, 2**40, 0), np.zeros(1, dtype=np.int64)
+    least = 2**63 - 1 - FURTHEST * scale.sigma
+    add_noise(np.array([[sign * (least - 1)]]), counts, scale)
+    with pytest.raises(BudgetError, match="do not fit 64 bits together"):
+        add_noise(np.array([[sign * least]]), counts, scale)

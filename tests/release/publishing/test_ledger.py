@@ -156,6 +156,19 @@ def test_a_ledger_is_spelt_in_files_as_it_always_was(embedding: Embedding) -> No
         Ledger.from_json(document)
 
 
+@pytest.mark.parametrize(
+    "said", [{"multiplier": 0.0}, {"multiplier_replace_one": 0.0}, {"epsilon": None}]
+)
+def test_noise_that_contradicts_its_epsilon_is_refused(
+    embedding: Embedding, said: dict[str, object]
+) -> None:
+    """Without noise nothing is promised, and what has noise is not without a promise."""
+    document = ledger_of(embedding, ONE).to_json()
+    document["entries"][0] |= said
+    with pytest.raises(SchemaError, match="noise that contradicts its epsilon"):
+        Ledger.from_json(document)
+
+
 def test_totals_agree_with_dp_accounting(embedding: Embedding) -> None:
     """Different releases compose as Gaussians do: compared with privacy loss distributions."""
     ledger = ledger_of(
