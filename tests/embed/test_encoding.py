@@ -58,13 +58,17 @@ def test_all_pairs_of_numbers_include_ordered_categories() -> None:
     pairs = marginals.names_of_groups(SCHEMA.with_ranks())
     numbers = [pairs[number] for number in marginals.pairs_of_numbers]
     assert numbers == [("age", "pain"), ("age", "smokes"), ("pain", "smokes")]
+    # Whoever names a pair still gets these.
+    named = parts_of(embedded(TangentOptions(pairs=["town,age"])).feature_map).marginals
+    assert named is not None
+    assert named.names_of_groups(SCHEMA.with_ranks()) == [*numbers[:2], ("age", "town"), numbers[2]]
 
 
 @pytest.mark.parametrize(
     ("features", "schema"),
     [
         (None, replace(SCHEMA, columns=SCHEMA.columns[1:], label="town", left_out=("age",))),
-        (TangentOptions(pairs=["age,pain"]), SCHEMA),
+        (TangentOptions(pairs=["all"]), SCHEMA),
         (TangentOptions(marginals=0), SCHEMA),
         (TangentOptions(moments=0), SCHEMA),
         (FourierOptions(frequencies=10), SCHEMA),

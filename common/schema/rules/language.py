@@ -338,6 +338,8 @@ class _Parser:
         column = self._column(token)
         if not column.kind.numeric:
             raise _NotUnderstood(f"column {column.name!r} holds no numbers")
+        if self._next == _Token("sign", "*"):
+            raise _NotUnderstood("a column is only multiplied by a number before it: 2.5 * price")
         found.terms[column.name] = found.terms.get(column.name, 0.0) + factor
 
     def _compared(self, left: _Sum, relation: str, right: _Sum) -> Condition:

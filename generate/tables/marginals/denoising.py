@@ -47,6 +47,9 @@ _LONG: Final = 1024
 """Number of cells after which a chain forgets its start."""
 _EMPTY: Final = 0.3
 """A cell counts as empty above this posterior probability."""
+_CERTAIN: Final = 4.0
+"""Not all emptied cells are empty if the others lack this many standard deviations of their sum's
+noise of a sum of 1."""
 _OFF: Final = 0.3
 """Probability of each further factor between a category's share in a class and in all classes."""
 _ORDERS: Final = 3
@@ -110,7 +113,14 @@ def number_shares(
         empty = states[:, 0] > _EMPTY if possible is None else ~possible
         return np.where(empty, 0.0, shares) if not empty.all() else shares
 
-    return _with_sum_one(posterior_means, noisy, deviation)
+    found = _with_sum_one(posterior_means, noisy, deviation)
+    left = found > 0
+    if 1 - noisy[left].sum() > _CERTAIN * deviation * math.sqrt(left.sum()):
+        # As where most rows are 0 and the others lie anywhere: nobody can say which, but some of
+        # the emptied cells are not empty.
+        possible = np.ones(len(noisy), dtype=bool)
+        return _with_sum_one(posterior_means, noisy, deviation)
+    return found
 
 
 def category_shares(noisy: Shares, noise: float, common: Shares | None = None) -> Shares:

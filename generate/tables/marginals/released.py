@@ -24,7 +24,8 @@ from .denoising import WIDE, WIDE_OF_DATES, category_shares, number_shares
 from .levels import Levels, estimate_levels
 
 _FAR: Final = 6
-"""Cells are far from others if at least so many empty ones lie between."""
+"""Cells are far from others if at least so many empty ones lie between; those of single values, if
+it is this part of the column."""
 _CERTAIN: Final = 4.0
 """Such cells are occupied if all of them, or one, have this many standard deviations of noise."""
 _LEVELS: Final = ".levels"
@@ -99,8 +100,7 @@ class ColumnMarginal:
             if not there.all() or noise * self.points <= 1
         ]
         found: NDArray[np.bool_] = np.any(heard or left, axis=0)
-        if self.has_values_between:
-            found[self._far_and_uncertain(np.flatnonzero(found[: self.points]), of)] = False
+        found[self._far_and_uncertain(np.flatnonzero(found[: self.points]), of)] = False
         return found
 
     def _far_and_uncertain(
@@ -111,7 +111,9 @@ class ColumnMarginal:
         Among so many cells, noise alone makes some that seem occupied, and a few rows so far away
         change means and deviations beyond use.
         """
-        islands = np.split(occupied, 1 + np.flatnonzero(np.diff(occupied) > _FAR))
+        # Whole numbers may well be in steps, of ten for example.
+        far = _FAR if self.has_values_between else max(_FAR, self.points // _FAR)
+        islands = np.split(occupied, 1 + np.flatnonzero(np.diff(occupied) > far))
         together = self.together
         main = max(islands, key=lambda cells: together[0][cells].sum())
 

@@ -2,10 +2,11 @@
 
 First, rows of a class swap values, from near to far in the order of a column, which changes no
 column's marginal. In rows that still break a rule, the value is set that has to move least,
-relative to its bounds. If a category determines whether a value is present (a skip pattern), the
-category stays and the value follows: it is removed, or computed from an equality. If rules
-conflict, all values in them are copied from another row that keeps the rules, with the same
-categories if there is one.
+relative to its bounds. Where it only has to be above or below a number (`refund > 0`), it becomes
+that of another row, since the nearest such number would be an odd one in many rows. If a category
+determines whether a value is present (a skip pattern), the category stays and the value follows: it
+is removed, or computed from an equality. If rules conflict, all values in them are copied from
+another row that keeps the rules, with the same categories if there is one.
 
 Everything is a function of the schema, the rows and a seed, and reveals nothing beyond the release.
 """
@@ -21,6 +22,7 @@ from numpy.typing import NDArray
 from ....common.errors import GeneratorError
 from ....common.schema.columns.codes import MISSING
 from ....common.schema.columns.column import Column
+from ....common.schema.encoding import from_scale, to_scale
 from ....common.schema.rules.condition import (
     All,
     Among,
@@ -284,6 +286,8 @@ class _Repairs:
             for name, factor in way:
                 moved, cost = _move(comparison, moved, self._schema.by_name[name], factor)
                 total = total + cost
+            if comparison.relation is Relation.BELOW and len(terms) == len(way) == 1:
+                moved = self._spread(comparison, values, moved)
             found.append(moved)
             costs.append(total * self._eagerness(way[0][0]) if len(way) == 1 else total + 1.0)
             if careful:
@@ -291,6 +295,37 @@ class _Repairs:
                 self._spend(others, len(total))
                 costs[-1] += _OF_BREAKING * sum(rule.truth(moved).fails for rule in others)
         return _cheapest(comparison, found, costs)
+
+    def _spread(self, comparison: Comparison, values: Values, moved: Values) -> Values:
+        """Values beyond a number, in place of the nearest ones, in rows that are not beyond it.
+
+        They are those of other rows; if there are none, they lie anywhere up to the bound.
+
+        Args:
+            comparison: of one column with a number, which it has to be above or below.
+            values: of some rows.
+            moved: the same with the nearest values that hold.
+        """
+        ((name, factor),) = comparison.terms
+        column, fails = self._schema.by_name[name], comparison.truth(values).fails
+        nearest, count = moved[name][fails], int(fails.sum())
+        there = np.flatnonzero(comparison.truth(self._values).holds)
+        if len(there):
+            beyond = self._values[name][self._random.choice(there, count)]
+        else:
+            bound = column.bounds[0 if factor > 0 else 1]
+            near = to_scale(nearest, column.transform)
+            far = to_scale(np.full(count, bound), column.transform)
+            within = near + self._random.random(count) * (far - near)
+            up = np.full(count, -np.sign(factor))
+            # Rounded towards the bound, and not back beyond the number.
+            beyond = _onto_step(column, from_scale(within, column.transform), up)
+            beyond = stored(column, beyond.clip(*column.bounds))
+        changed = {**moved, name: moved[name].copy()}
+        changed[name][fails] = beyond
+        still = comparison.truth(changed).fails
+        changed[name][still] = moved[name][still]
+        return changed
 
     def copy(self) -> None:
         """Copy the values in rules from other rows, where rules are still broken."""

@@ -163,3 +163,30 @@ def test_empty_cells_of_a_table_stay_next_to_empty() -> None:
 def test_cells_of_a_table_without_noise_are_as_they_are() -> None:
     shares = np.random.default_rng(0).dirichlet(np.full(50, 0.3))
     assert table_shares(shares, 0.0) == pytest.approx(shares, abs=1e-6)
+
+
+def mostly_zero(noise: float, seed: int) -> tuple[Shares, Shares]:
+    """A column of which all but a few rows are 0, and the others lie in many cells; with noise."""
+    random = np.random.default_rng(seed)
+    true = np.concatenate([[0.94], np.zeros(9), np.full(30, 0.002), np.zeros(24)])
+    return true, true + noise * random.standard_normal(len(true))
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_a_few_rows_that_are_certain_to_be_somewhere_are_not_lost(seed: int) -> None:
+    """Noise hides each of their cells, but not that the first one is less than everything."""
+    true, noisy = mostly_zero(0.006, seed)
+    found = number_shares(noisy, 0.006, len(noisy))
+    assert found[0] == pytest.approx(true[0], abs=4 * 0.006)
+    assert found.sum() == pytest.approx(1)
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_where_nothing_is_lacking_nothing_is_made_up(seed: int) -> None:
+    """Emptied cells stay empty if what is left adds up, and where noise may be all that is seen."""
+    random = np.random.default_rng(seed)
+    bulk = np.concatenate([np.zeros(20), np.full(20, 0.05), np.zeros(24)])
+    found = number_shares(bulk + 0.004 * random.standard_normal(64), 0.004, 64)
+    assert found[:14].sum() + found[46:].sum() < 0.01
+    _, noisy = mostly_zero(0.05, seed)
+    assert (number_shares(noisy, 0.05, 64) > 0).sum() < 32

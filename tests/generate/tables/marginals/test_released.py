@@ -62,3 +62,16 @@ def test_dates_reach_their_bounds() -> None:
     of_dates, of_amounts = lost / 40
     assert of_dates < 0.6
     assert of_amounts > 2 * of_dates
+
+
+@pytest.mark.parametrize(("seen", "kept"), [(3.3, False), (5.0, True)])
+def test_so_has_a_single_value_that_is_far_from_all_others(seen: float, kept: bool) -> None:
+    """Farther than the next multiple of ten would be."""
+    shares = np.zeros(101)
+    shares[:20] = hump()[:20]
+    shares[97] = seen * NOISE
+    column = Column.integer("x", 0, 100)
+    assert bool(posterior(column, shares, noise=NOISE)[0, 97] > 0) is kept
+    tens = np.zeros(101)
+    tens[::10] = [0.4, 0.3, 0.2, 0.1 - 7 * 3.3 * NOISE, *[3.3 * NOISE] * 7]
+    assert (posterior(column, tens, noise=NOISE)[0, ::10] > 0).all()

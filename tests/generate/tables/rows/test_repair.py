@@ -214,20 +214,20 @@ def alike(**row: float) -> Values:
         ("3*a >= 10*b", {"a": 3.33, "b": 1.0}, {"a": 3.34, "b": 1.0}),
         ("10*b <= 3*a", {"a": 3.33, "b": 1.0}, {"a": 3.34, "b": 1.0}),
         ("a < b", {"a": 100.0, "b": 100.0}, {"a": 99.99, "b": 100.0}),
-        ("a > 50", {"a": 50.0, "b": 0.0}, {"a": 50.01, "b": 0.0}),
+        ("a >= 50.01", {"a": 50.0, "b": 0.0}, {"a": 50.01, "b": 0.0}),
         # What moves least, relative to its bounds.
-        ("a > 90 or b > 4", {"a": 89.99, "b": 0.0}, {"a": 90.01, "b": 0.0}),
-        ("a > 90 or b > 4", {"a": 10.0, "b": 3.99}, {"a": 10.0, "b": 4.01}),
+        ("a >= 90.01 or b >= 4.01", {"a": 89.99, "b": 0.0}, {"a": 90.01, "b": 0.0}),
+        ("a >= 90.01 or b >= 4.01", {"a": 10.0, "b": 3.99}, {"a": 10.0, "b": 4.01}),
         (
             "total = a + b",
             {"a": 30.0, "b": 40.0, "total": 50.0},
             {"a": 30.0, "b": 40.0, "total": 70},
         ),
         # Which cannot be missing does not become so.
-        ("a is missing or a > 90 and b > 90", {"a": 1.0, "b": 0.0}, {"a": 90.01, "b": 90.01}),
+        ("a is missing or a >= 90 and b >= 90", {"a": 1.0, "b": 0.0}, {"a": 90.0, "b": 90.0}),
         # One number alone cannot.
         ("total = a + b", {"a": 90.0, "b": 90.0, "total": 0.0}, {"total": 150.0}),
-        ("if ill = yes then a > 90", {"a": 90.0, "ill": 1}, {"a": 90.01, "ill": 1}),
+        ("if ill = yes then a >= 90.01", {"a": 90.0, "ill": 1}, {"a": 90.01, "ill": 1}),
     ],
 )
 def test_a_row_changes_as_little_as_it_can(
@@ -336,3 +336,43 @@ def test_rules_of_strangers_cannot_keep_one_busy_for_hours(monkeypatch: pytest.M
     require_kept(values, schema)
     # A round that changes values compares each rule a few times; swaps compared them 300 times.
     assert compared < 200_000
+
+
+def mostly_zero(paid: bool) -> Values:
+    """Rows of which few have an amount; those who are ill and those who are not are as many."""
+    values = drawn()
+    random = np.random.default_rng(1)
+    values["a"] = np.where(random.random(ROWS) < 0.1, random.uniform(20, 30, ROWS).round(2), 0.0)
+    if not paid:
+        values["a"][:] = 0.0
+    return values
+
+
+def test_amounts_that_only_have_to_be_above_a_number_are_those_of_other_rows() -> None:
+    """Not a cent, which is the nearest one to nothing."""
+    schema, values = ruled("if ill = yes then a > 0"), mostly_zero(paid=True)
+    before = copied(values)
+    repair(values, schema, 0)
+    require_kept(values, schema)
+    found = values["a"][values["ill"] == 1]
+    assert ((found >= 20) & (found <= 30)).all()
+    assert len(np.unique(found)) > 100
+    others = before["a"] > 0
+    assert np.isin(values["a"][~others], [0.0, *before["a"][others]]).all()
+
+
+@pytest.mark.parametrize(
+    ("rule", "low", "high"),
+    [("a > 60", 60.0, 100.0), ("a < 0.5", 0.0, 0.5), ("b > 99.98", 99, 100)],
+)
+def test_where_no_row_is_beyond_a_number_they_lie_anywhere_up_to_the_bound(
+    rule: str, low: float, high: float
+) -> None:
+    name, schema, values = rule[0], ruled(rule), drawn()
+    values[name] = np.full(ROWS, 7.0)
+    repair(values, schema, 0)
+    require_kept(values, schema)
+    found = values[name]
+    assert low <= found.min() <= found.max() <= high
+    if high - low > 30:
+        assert np.quantile(found, [0.25, 0.75]) == pytest.approx([70, 90], abs=2)
