@@ -10,6 +10,7 @@ from typing import Any, Final
 from ...common.display.console import console, notice
 from ...common.display.text import counted, typed
 from ...common.runtime.threads import use_threads
+from ...common.schema.rules.condition import Comparison, Relation
 from ...common.schema.table import TableSchema
 from ...common.storage.synthetic_folder import CSV, POINTS, PREVIEW
 from ...release.file.distilled import AnyOpened, holds_points
@@ -212,7 +213,10 @@ def _loss(made: Synthetic) -> str:
 def _repaired(made: Synthetic) -> str:
     if made.repaired is None:
         return ""
-    return f"; {made.repaired:.1%} of the rows were repaired to keep the constraints"
+    rules = () if made.schema is None else made.schema.rules
+    exact = any(isinstance(rule, Comparison) and rule.relation is Relation.EQUAL for rule in rules)
+    usual = ", as nearly all are where numbers have to add up" if exact else ""
+    return f"; {made.repaired:.1%} of the rows were repaired to keep the constraints{usual}"
 
 
 def _look_at(output: Path, classes: int | None) -> str:

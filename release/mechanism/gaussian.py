@@ -60,8 +60,11 @@ class NoiseScale:
             return np.full(rows, self.sigma)
         wide = np.hypot(self.sigma / self.factors, SMOOTHING) * (1 + 2.0**-40)
         if wide.max() > LARGEST_SIGMA:
-            larger = f"a larger {argument('capacity')}"
-            raise BudgetError(f"noise does not fit 64 bits: embed again with {larger}")
+            raise BudgetError(
+                "noise does not fit 64 bits: choose a larger "
+                f"{argument('epsilon', option='--eps')}, or embed again with a larger "
+                f"{argument('capacity')}"
+            )
         return np.ceil(wide).astype(np.int64)
 
     def of_rows(self, rows: NDArray[np.int64]) -> NoiseScale:
@@ -112,7 +115,8 @@ def calibrate(still: NoiseScale, *, epsilon: float, delta: float) -> NoiseScale:
     if sigma > LARGEST_SIGMA:
         raise BudgetError(
             f"epsilon {epsilon:g} with delta {delta:g} needs more noise than 64 bits hold: "
-            f"embed again with a larger {argument('capacity')}, which makes the grid coarser"
+            f"choose a larger one, or embed again with a larger {argument('capacity')}, which "
+            "makes the grid coarser"
         )
     return replace(still, noise_multiplier=multiplier, sigma=sigma)
 

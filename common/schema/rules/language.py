@@ -38,6 +38,7 @@ from ..columns.dates import DAY, seconds_of
 from ..columns.dtypes import LARGEST
 from ..columns.kinds import ColumnKind
 from ..columns.lookup import LookupColumn
+from ..columns.spellings import number_in
 from .condition import (
     All,
     Among,
@@ -337,7 +338,9 @@ class _Parser:
             raise _NotUnderstood(f"a number or a column is wanted, not {_shown(token)}{hint}")
         column = self._column(token)
         if not column.kind.numeric:
-            raise _NotUnderstood(f"column {column.name!r} holds no numbers")
+            numbers = all(number_in(text) is not None for text in column.categories)
+            hint = "; as a kind of numbers it may list them as values" if numbers else ""
+            raise _NotUnderstood(f"column {column.name!r} holds no numbers, but categories{hint}")
         if self._next == _Token("sign", "*"):
             raise _NotUnderstood("a column is only multiplied by a number before it: 2.5 * price")
         found.terms[column.name] = found.terms.get(column.name, 0.0) + factor
